@@ -171,7 +171,7 @@ class TestExplain:
     def test_the_trail(
         self, tiny: Path, golden: Callable[[str, str], None], name: str, shape: str, target: str
     ) -> None:
-        write(tiny, {"t/more_a8w8_blockscale.csv": table(row(gfx="gfx950", cu=256, n=256, m=128, splits="1"))})
+        write(tiny, {"t/more_a8w8_blockscale.csv": table(row(gfx="gfx950", cu=256, n=256, m=128, splits="2"))})
         wishes = ["--deterministic"] if name == "rejected" else []
         result = run("explain", *asked(shape, target=target), *wishes)
         assert result.exit_code == (1 if name == "illegal" else 0)

@@ -24,6 +24,19 @@ def test_fates_of_the_real_tables() -> None:
     assert total.total() == 53691 and len(files) == 102
 
 
+def test_ladders_whose_splits_and_orders_vary_are_counted(tmp_path: Path) -> None:
+    rows = [row(m=16, splits="1"), row(m=32, kernel=LARGE), row(m=64, kernel=LARGE)]
+    rows += [row(m=m, n=768, kernel=LARGE) for m in (16, 32)]
+    write(tmp_path, {"a8w8_blockscale.csv": table(*rows)})
+    place = tmp_path / "a8w8_blockscale.csv"
+    (found,) = as_json("validate", str(place), "--batch-invariance")["batch_invariance"]
+    counts = {"groups": 2, "splits": 1, "runnable": 2, "orders": 1}
+    assert found == {"target": "gfx942:304", "module": "a8w8_blockscale", "dtype": "fp8_fnuz", **counts}
+    text = ok("validate", str(place), "--batch-invariance")
+    assert "splits of K vary with M in 1 of 2 ladders, orders of additions in 1 of 2 that can run" in text
+    assert "batch_invariance" not in as_json("validate", str(place))
+
+
 def test_the_text_counts_files_rows_and_fates(tiny: Path, golden: Callable[[str, str], None]) -> None:
     result = run("validate", "t")
     assert result.exit_code == 0

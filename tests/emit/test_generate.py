@@ -11,10 +11,10 @@ import pytest
 from jinja2 import UndefinedError
 
 from ckgen import paths
-from ckgen.emit.environment import environment
 from ckgen.emit.generate import Generation, generate
 from ckgen.model.errors import InputError
 from ckgen.plan.options import PlanOptions
+from ckgen.report.html import pages
 from ckgen.specs.archs import load_archs
 from plan_support import GFX942, GFX942_80, LARGE, MIDDLE, SMALL_M, row, write_table
 
@@ -109,9 +109,9 @@ def test_the_manifest_names_tables_by_their_path_in_the_argument_and_no_place(tm
 
 
 def test_every_template_fails_on_a_name_that_it_is_not_given() -> None:
-    for template in environment().list_templates():
+    for template in pages().list_templates():
         with pytest.raises((UndefinedError, TypeError)):
-            environment().get_template(template).render(version="1")
+            pages().get_template(template).render(version="1")
 
 
 PROGRAM = """

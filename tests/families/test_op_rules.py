@@ -85,7 +85,7 @@ def test_splits_are_even_in_every_group() -> None:
     for groups, k_batch, wishes, rule in (
         (uneven, 2, Wishes(), "gemm.instance.split-multiple"),
         (even, 16, Wishes(), "gemm.instance.max-k-batch"),
-        (even, 2, Wishes(deterministic=True), "gemm.instance.atomic-split"),
+        (even, 4, Wishes(deterministic=True), "gemm.instance.atomic-split"),
     ):
         found = supports_groups(constraints, groups, k_batch, wishes)
         assert found is not None and found.rule == rule

@@ -10,6 +10,7 @@ from parity_support import TARGETS, Parity
 
 from ckgen.families.common.unit import UnitPlan
 from ckgen.families.gemm.query import GemmQuery
+from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.trail import trail
@@ -27,16 +28,18 @@ def test_both_write_the_same_trail(parity: Parity) -> None:
         unit = parity.plan.units[index % len(parity.plan.units)]
         target = random.choice(TARGETS)
         shape = _shape(unit, index)
-        query = GemmQuery(parity.plan, target, unit.signature, shape)
+        wishes = Wishes(batch_invariant=index % 4 == 1)
+        query = GemmQuery(parity.plan, target, unit.signature, shape, wishes)
         mine = _without_measurements(trail(query, lambda row: PLACE).text())
-        theirs = _of_cpp(parity, unit, target, shape)
+        theirs = _of_cpp(parity, unit, target, shape, wishes)
         assert mine == theirs, (unit.name, str(target), shape)
         seen |= {line[2:12].strip() for line in mine if line.startswith("  ") and line[2] != " "}
     assert {"exact", "near", "heuristic", "far", "other_cu", "default", "not tried", "external", "unsupporte"} <= seen
 
 
-def _of_cpp(parity: Parity, unit: UnitPlan, target: Target, shape: Shape) -> list[str]:
-    problem = parity.library.problem(unit.name, shape.m, shape.n, shape.k, batch=shape.batch or 1)
+def _of_cpp(parity: Parity, unit: UnitPlan, target: Target, shape: Shape, wishes: Wishes) -> list[str]:
+    sizes, batch = (shape.m, shape.n, shape.k), shape.batch or 1
+    problem = parity.library.problem(unit.name, *sizes, batch=batch, batch_invariant=wishes.batch_invariant)
     text = parity.dispatcher.explain(problem, parity.library.simulated(str(target)))
     return text.replace(" (simulated)\n", "\n", 1).splitlines()
 

@@ -145,6 +145,7 @@ def queries(parity: Parity) -> Iterator[FmhaQuery]:
         wishes = Wishes(
             deterministic=generator.random() < 0.1,
             strategy=generator.choice([Strategy.ANY] * 8 + [Strategy.DATA_PARALLEL, Strategy.TREE]),
+            batch_invariant=index % 5 == 0,
         )
         target = generator.choice(TARGETS)
         shape = some_shape(generator) if index < PROBLEMS else shorter(measured_shape(generator), generator)
@@ -154,7 +155,11 @@ def queries(parity: Parity) -> Iterator[FmhaQuery]:
 def of_cpp(parity: Parity, query: FmhaQuery) -> str:
     name, wishes = query.signature.canonical(), query.wishes
     problem = parity.library.fmha_problem(
-        name, query.shape, deterministic=wishes.deterministic, strategy=wishes.strategy
+        name,
+        query.shape,
+        deterministic=wishes.deterministic,
+        strategy=wishes.strategy,
+        batch_invariant=wishes.batch_invariant,
     )
     text = parity.dispatcher.explain(problem, parity.library.simulated(str(query.target)))
     return text.replace(" (simulated)\n", "\n", 1).rstrip("\n")
@@ -182,7 +187,10 @@ def test_both_select_the_same_kernel(attention: Parity) -> None:
     for query in queries(attention):
         found = select(query)
         problem = attention.library.fmha_problem(
-            query.signature.canonical(), query.shape, strategy=query.wishes.strategy
+            query.signature.canonical(),
+            query.shape,
+            strategy=query.wishes.strategy,
+            batch_invariant=query.wishes.batch_invariant,
         )
         record = attention.dispatcher.select(problem, attention.library.simulated(str(query.target)))
         name = found.instance.name if found.instance else None

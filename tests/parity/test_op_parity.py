@@ -83,7 +83,7 @@ def grouped_queries(parity: Parity) -> Iterator[GroupedGemmQuery]:
     units = [unit for unit in parity.plan.units if unit.signature.op is Op.GROUPED_GEMM]
     for index in range(PROBLEMS):
         unit, target = units[index % len(units)], generator.choice([GFX942, GFX950, X86])
-        wishes = Wishes(deterministic=generator.random() < 0.2)
+        wishes = Wishes(generator.random() < 0.2, batch_invariant=generator.random() < 0.2)
         groups = some_groups(generator)
         yield GroupedGemmQuery(parity.plan, target, unit.signature, NO_SHAPE, wishes, groups)
 
@@ -94,7 +94,7 @@ def routed_queries(parity: Parity) -> Iterator[MoeQuery]:
     for index in range(PROBLEMS):
         unit, target = units[index % len(units)], generator.choice([GFX942, GFX942_80, GFX950, X86])
         shape, routing = some_routing(unit, generator)
-        wishes = Wishes(deterministic=generator.random() < 0.3)
+        wishes = Wishes(generator.random() < 0.3, batch_invariant=generator.random() < 0.2)
         block_m = generator.choice([0, 0, 16, 32, 64, 48])
         yield MoeQuery(parity.plan, target, unit.signature, shape, wishes, routing, block_m)
 
@@ -125,13 +125,14 @@ def some_routing(unit: UnitPlan, generator: random.Random) -> tuple[Shape, Routi
 
 
 def of_cpp(parity: Parity, query: GemmQuery) -> str:
-    name, deterministic = query.signature.canonical(), query.wishes.deterministic
+    name = query.signature.canonical()
+    wishes = {"deterministic": query.wishes.deterministic, "batch_invariant": query.wishes.batch_invariant}
     if isinstance(query, GroupedGemmQuery) and query.groups is not None:
-        problem = parity.library.grouped_problem(name, query.groups, deterministic=deterministic)
+        problem = parity.library.grouped_problem(name, query.groups, **wishes)
     else:
         assert isinstance(query, MoeQuery)
         shape, more = query.shape, {"routing": query.routing, "block_m": query.block_m}
-        problem = parity.library.problem(name, shape.m, shape.n, shape.k, deterministic=deterministic, **more)
+        problem = parity.library.problem(name, shape.m, shape.n, shape.k, **wishes, **more)
     text = parity.dispatcher.explain(problem, parity.library.simulated(str(query.target)))
     return text.replace(" (simulated)\n", "\n", 1).rstrip("\n")
 

@@ -9,8 +9,11 @@ import pytest
 from parity_support import BUILT, Parity
 
 from ckgen.families.common.unit import UnitPlan
+from ckgen.families.gemm.query import GemmQuery
+from ckgen.model.selection import Wishes
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
+from ckgen.plan.select import select
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -50,6 +53,25 @@ def test_random_shapes_on_all_targets(parity: Parity) -> None:
         for target in BUILT:
             compared += parity.compare(unit, target, list(_shapes(unit, known, each)))
     assert compared >= RANDOM_SHAPES
+
+
+def test_selections_in_one_order_of_additions(parity: Parity) -> None:
+    """Every target and unit; of each ladder that was drawn all M are in one order, with as many splits."""
+    random.seed(8)
+    wishes = Wishes(batch_invariant=True)
+    compared = answered = 0
+    for unit in parity.plan.units:
+        known = [(n, k, b) for table in unit.tables for n, k, b in table.groups]
+        for target in random.sample(BUILT, 2):
+            compared += parity.compare(unit, target, list(_shapes(unit, known, 8)), wishes)
+            n, k, batch = random.choice(known) if known else _untuned(unit)
+            shapes = [Shape(batch, m, n, k) for m in (1, 2, 17, 33, 128, 257, 1024)]
+            compared += parity.compare(unit, target, shapes, wishes)
+            found = [select(GemmQuery(parity.plan, target, unit.signature, shape, wishes)) for shape in shapes]
+            orders = {one.instance.order_in(one.k_batch) for one in found if one.instance is not None}
+            assert len(orders) <= 1, (unit.name, str(target), shapes[0])
+            answered += len(orders)
+    assert compared > 1_000 and answered > 60
 
 
 def test_few_rows_of_mxfp8(parity: Parity) -> None:

@@ -51,7 +51,7 @@ def said(queries: Iterable[GemmQuery]) -> str:
 
 
 def test_what_follows_an_answer_is_not_tried_though_an_earlier_tier_was_refused(tmp_path: Path) -> None:
-    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(64, LARGE, splitK=1)]), targets=TARGETS)
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(64, LARGE, splitK=2)]), targets=TARGETS)
     asked = query(plan, TARGETS[0], "a8w8_blockscale", 64, 512, 1024, wishes=Wishes(deterministic=True))
     states = {step.tier: step.status for step in trail(asked, place).steps}
     assert (states[Tier.EXACT], states[Tier.HEURISTIC]) == (Status.REJECTED, Status.TAKEN)

@@ -150,16 +150,20 @@ def test_illegal_problems_get_the_rule_and_its_numbers(ladder: GenerationPlan) -
     assert ask(ladder, 0).reason == "M = 0 is below 1 (rule gemm.shape.m)"
 
 
-def test_a_deterministic_wish_refuses_atomic_splits(tmp_path: Path) -> None:
-    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M, splitK=1)])
+def test_a_deterministic_wish_refuses_atomic_splits_but_two(tmp_path: Path) -> None:
+    """Two parts that are added to zero have one sum."""
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M, splitK=1), row(64, SMALL_M, splitK=2)])
     plan = plan_of(table)
-    assert (ask(plan, 16).tier, ask(plan, 16).k_batch) == (Tier.EXACT, 2)
-    wishing = ask(plan, 16, wishes=Wishes(deterministic=True))
+    wishes = Wishes(deterministic=True)
+    for wish in (Wishes(), wishes):
+        assert (ask(plan, 16, wishes=wish).tier, ask(plan, 16, wishes=wish).k_batch) == (Tier.EXACT, 2)
+    assert (ask(plan, 64).tier, ask(plan, 64).k_batch) == (Tier.EXACT, 4)
+    wishing = ask(plan, 64, wishes=wishes)
     assert wishing.tier is not Tier.EXACT and wishing.k_batch == 1
 
 
 def test_the_trail_names_each_rejected_candidate(tmp_path: Path) -> None:
-    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M, splitK=1)]))
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(16, SMALL_M, splitK=2)]))
     tried = list(walk(query(plan, GFX942, BLOCK_SCALE, 16, 512, 1024, wishes=Wishes(deterministic=True))))
     assert tried[0].tier is Tier.EXACT and tried[0].finding is not None
     assert tried[0].finding.rule == "gemm.instance.atomic-split"

@@ -54,6 +54,7 @@ _GROUPS = "Sizes of the groups of a grouped GEMM, as in 128x256x512,3*64x256x512
 _ON_DEVICE = "Groups whose rows only the device knows, at most M each, as in 16:256x4096x7168."
 _SHAPE = "The sizes; of a batched signature also B,M,N,K; of an MoE signature tokens, and N and K of its first product."
 _BLOCK_M = "The rows that sorted tokens are padded to; any where left out."
+_INVARIANT = "Ask for one order of additions for every M."
 _MOST = 2**16 - 1
 
 
@@ -64,6 +65,7 @@ def problem_options(function: F) -> F:
         quiet_option,
         click.option("--strategy", type=click.Choice([str(s) for s in Strategy]), default="any", help=_STRATEGY),
         click.option("--deterministic", is_flag=True, help="Refuse results that depend on the order of workgroups."),
+        click.option("--batch-invariant", is_flag=True, help=_INVARIANT),
         policy_option,
         assume_option,
         module_option,
@@ -151,7 +153,7 @@ def _as_signature(text: str) -> str:
 
 
 def _wishes(params: Mapping[str, Any]) -> Wishes:
-    return Wishes(params["deterministic"], Strategy(params["strategy"]))
+    return Wishes(params["deterministic"], Strategy(params["strategy"]), params["batch_invariant"])
 
 
 def _plan(

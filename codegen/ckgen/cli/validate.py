@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,6 +31,9 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.report.rows import RowFate
 
+if TYPE_CHECKING:
+    from ckgen.families.gemm.varying_orders import VaryingOrders
+
 
 @click.command(cls=Command, name="validate", short_help="Check tuning tables and say what becomes of every row.")
 @click.argument("tables", nargs=-1, required=True, type=PATH, metavar="PATH…")
@@ -38,6 +42,7 @@ from ckgen.report.rows import RowFate
 @assume_option
 @click.option("--strict", is_flag=True, help="A row whose kernel cannot be built is an error.")
 @click.option("--why-not", metavar="ROW|KERNEL", help="Only the row at FILE:LINE, or kernels that fit a glob.")
+@click.option("--batch-invariance", is_flag=True, help="Say in how many ladders splits or orders of sums vary with M.")
 @quiet_option
 @json_option
 def command(**params: Any) -> int:
@@ -45,6 +50,7 @@ def command(**params: Any) -> int:
 
     PATH is a table or a folder of tables; later ones win. Without --targets: all targets that the rows name.
     """
+    from ckgen.families.gemm.varying_orders import varying_orders
     from ckgen.plan.planner import has_errors, make_plan
     from ckgen.specs.archs import load_archs
 
@@ -65,9 +71,13 @@ def command(**params: Any) -> int:
     found = matching(plan, asked) if asked is not None else []
     if params["as_json"]:
         document: dict[str, Any] = {"files": _files_json(plan)}
+        if params["batch_invariance"]:
+            document["batch_invariance"] = [one.to_json() for one in varying_orders(plan.units)]
         show_json(document if asked is None else document | {"why_not": [json_of(one) for one in found]})
     elif asked is None:
         show(_text(plan))
+        if params["batch_invariance"]:
+            show(_varying_text(varying_orders(plan.units)))
     elif found:
         show("\n".join(text_of(one) for one in found))
     _say(plan, found, asked)
@@ -81,6 +91,18 @@ def _say(plan: GenerationPlan, found: list[RowFate], asked: str | None) -> None:
         say(error_summary(plan.diagnostics, len(plan.files)))
     if asked is not None and not found:
         say(f"note: no row at '{asked}', and no kernel name that fits it")
+
+
+def _varying_text(found: Sequence[VaryingOrders]) -> str:
+    """A line for each target, module and type of A, then all of them."""
+    rows = [
+        (f"  {one.target}", one.module, one.dtype, f"{one.splits} of {one.groups}", f"{one.orders} of {one.runnable}")
+        for one in found
+    ]
+    splits, groups = sum(one.splits for one in found), sum(one.groups for one in found)
+    orders, runnable = sum(one.orders for one in found), sum(one.runnable for one in found)
+    head = f"splits of K vary with M in {splits} of {plural(groups, 'ladder')}, orders of additions in {orders} of "
+    return f"{head}{runnable} that can run\n{columns(rows)}"
 
 
 def _files_json(plan: GenerationPlan) -> list[dict[str, Any]]:

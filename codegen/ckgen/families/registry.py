@@ -73,5 +73,6 @@ def _made(
         archs=archs,
         module=module,
         table_kernel=table_kernel,
+        order=family.order_of(signature, config, archs),
         parts=tuple(_made(part, kernel, archs, module, "") for part, kernel in family.parts(signature, config)),
     )

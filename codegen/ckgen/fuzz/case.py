@@ -130,6 +130,7 @@ class Case:
     split_n0: int = 0
     split_bound: bool = False
     split_spare: int = 0
+    batch_invariant: bool = False
 
     @property
     def entries(self) -> int:

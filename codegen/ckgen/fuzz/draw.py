@@ -127,6 +127,10 @@ def _deterministic(draw: Draw) -> bool:
     return draw.chance(0.2)
 
 
+def _batch_invariant(draw: Draw) -> bool:
+    return not draw.values["instance"] and draw.chance(0.1)
+
+
 def _strategy(draw: Draw) -> Strategy:
     return Strategy.ANY if draw.chance(0.85) else draw.random.choice(list(Strategy))
 
@@ -245,5 +249,6 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
             "split_spare",
         )
     },
+    "batch_invariant": _batch_invariant,
 }
 """How each field of Case is drawn; a field that has no function here is an error of the first draw."""

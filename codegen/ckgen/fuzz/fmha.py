@@ -145,7 +145,11 @@ class FmhaWork:
         """See Work."""
         case = self.case
         return library.fmha_problem(
-            case.signature, self.decision.query.shape, deterministic=case.deterministic, strategy=case.strategy
+            case.signature,
+            self.decision.query.shape,
+            deterministic=case.deterministic,
+            batch_invariant=case.batch_invariant,
+            strategy=case.strategy,
         )
 
     def dense_refusal(self) -> str:

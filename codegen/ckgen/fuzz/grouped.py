@@ -80,7 +80,13 @@ class GroupedWork:
         case, groups = self.case, groups_of(self.case)
         if groups is None:
             return GemmWork(case, self.decision).problem(library)
-        return library.grouped_problem(case.signature, groups, deterministic=case.deterministic, strategy=case.strategy)
+        return library.grouped_problem(
+            case.signature,
+            groups,
+            deterministic=case.deterministic,
+            batch_invariant=case.batch_invariant,
+            strategy=case.strategy,
+        )
 
     def dense_refusal(self) -> str:
         """See Work; of the largest sizes."""

@@ -105,7 +105,8 @@ class MoeWork:
         """See Work."""
         case = self.case
         return library.problem(
-            case.signature, case.m, case.n, case.k, deterministic=case.deterministic,
+            case.signature, case.m, case.n, case.k,
+            deterministic=case.deterministic, batch_invariant=case.batch_invariant,
             strategy=case.strategy, routing=routing_of(case), block_m=case.block_m,
         )  # fmt: skip
 

@@ -67,8 +67,9 @@ def _from_defaults(query: Query, unit: AnyUnit) -> Iterator[Candidate]:
         if finding is None:
             taken.append(instance)
         else:
-            yield Candidate(Tier.DEFAULT, instance, 1, None, finding)
+            yield Candidate(Tier.DEFAULT, instance, query.default_splits, None, finding)
     weighed = [(query.weighed(instance), instance) for instance in taken]
     if weighed:
         best, instance = min(weighed, key=lambda one: one[0].cost)
-        yield Candidate(Tier.DEFAULT, instance, best.k_batch, None, None)
+        splits = query.default_splits if query.wishes.batch_invariant else best.k_batch
+        yield Candidate(Tier.DEFAULT, instance, splits, None, None)

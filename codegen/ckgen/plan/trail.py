@@ -195,4 +195,5 @@ def measured_text(place: str, us: float | None, what: str) -> str:
 def wishes_text(wishes: Wishes) -> str:
     """What a caller asks beyond the sizes; empty where nothing."""
     strategy = f" strategy {wishes.strategy}" if wishes.strategy is not Strategy.ANY else ""
-    return f"{' deterministic' if wishes.deterministic else ''}{strategy}"
+    order = "batch_invariant" if wishes.batch_invariant else "deterministic" if wishes.deterministic else ""
+    return f"{f' {order}' if order else ''}{strategy}"

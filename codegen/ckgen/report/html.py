@@ -19,7 +19,7 @@ def summary_html(document: Mapping[str, Any]) -> str:
 
 def page_html(template: str, document: Mapping[str, Any], **pictures: Any) -> str:
     """A page of a document and its pictures; every number that people read in it is one of the document's."""
-    return _pages().get_template(f"report/{template}.html.j2").render(**document, **pictures)
+    return pages().get_template(f"report/{template}.html.j2").render(**document, **pictures)
 
 
 def percent(part: float, whole: float = 1.0) -> str:
@@ -35,7 +35,8 @@ def percent(part: float, whole: float = 1.0) -> str:
 
 
 @cache
-def _pages() -> Environment:
+def pages() -> Environment:
+    """All templates, with the filters of pages; what pages are given is escaped."""
     found = environment().overlay(autoescape=True)
     filters: dict[str, Any] = {
         "percent": percent,

@@ -93,6 +93,7 @@ class Dispatcher(Handle):
         problems = np.zeros(len(rows), dtype=np.dtype(ProblemStruct))
         problems["size"], problems["signature"] = ctypes.sizeof(ProblemStruct), signature
         problems["deterministic"], problems["strategy"] = wishes.deterministic, wishes.strategy.code
+        problems["batch_invariant"] = wishes.batch_invariant
         problems["batch"] = np.where(rows[:, 0] == 0, 1, rows[:, 0])
         for column, field in enumerate("mnk", start=1):
             problems[field] = rows[:, column]

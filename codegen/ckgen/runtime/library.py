@@ -119,15 +119,22 @@ class RuntimeLibrary:
         strategy: Strategy = Strategy.ANY,
         routing: Routing = NO_ROUTING,
         block_m: int = 0,
+        batch_invariant: bool = False,
     ) -> ProblemStruct:
         """A problem from a signature's text; `routing` and `block_m` of op moe."""
         number = self.signature(signature)
-        wishes = {"deterministic": int(deterministic), "strategy": strategy.code}
+        wishes = _wishes(deterministic, strategy, batch_invariant)
         moe = {"experts": routing.experts, "top_k": routing.top_k, "block_m": block_m}
         return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes, **moe)
 
     def grouped_problem(
-        self, signature: str, groups: Groups, *, deterministic: bool = False, strategy: Strategy = Strategy.ANY
+        self,
+        signature: str,
+        groups: Groups,
+        *,
+        deterministic: bool = False,
+        strategy: Strategy = Strategy.ANY,
+        batch_invariant: bool = False,
     ) -> ProblemStruct:
         """A problem of op grouped_gemm, which keeps what it and its plans need of the groups."""
         if groups.are_on_device:
@@ -137,17 +144,23 @@ class RuntimeLibrary:
             sizes = [GroupSizeStruct(size.m, size.n, size.k) for size in groups.sizes]
             made = self._abi.create("groups_create", (GroupSizeStruct * len(sizes))(*sizes), len(sizes))
         handle = GroupsHandle(self._abi, made)
-        wishes = {"deterministic": int(deterministic), "strategy": strategy.code}
+        wishes = _wishes(deterministic, strategy, batch_invariant)
         problem = ProblemStruct(signature=self.signature(signature), batch=1, groups=handle.handle, **wishes)
         problem.kept_groups = handle
         return problem
 
     def fmha_problem(
-        self, signature: str, shape: FmhaShape, *, deterministic: bool = False, strategy: Strategy = Strategy.ANY
+        self,
+        signature: str,
+        shape: FmhaShape,
+        *,
+        deterministic: bool = False,
+        strategy: Strategy = Strategy.ANY,
+        batch_invariant: bool = False,
     ) -> ProblemStruct:
         """A problem of op fmha, which keeps its sizes."""
         sizes = FmhaProblemStruct.of(shape)
-        wishes = {"deterministic": int(deterministic), "strategy": strategy.code}
+        wishes = _wishes(deterministic, strategy, batch_invariant)
         problem = ProblemStruct(signature=self.signature(signature), fmha=ctypes.addressof(sizes), **wishes)
         problem.kept_fmha = sizes
         return problem
@@ -196,3 +209,12 @@ def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     if found is None or not all(isinstance(name, str) for name in found):
         raise TypeError(f"{what} is a list of names, such as ['ckgen_generated'], got {names!r}")
     return found
+
+
+def _wishes(deterministic: bool, strategy: Strategy, batch_invariant: bool) -> dict[str, int]:
+    """The fields of a ckgen_problem."""
+    return {
+        "deterministic": int(deterministic),
+        "strategy": strategy.code,
+        "batch_invariant": int(batch_invariant),
+    }

@@ -36,7 +36,7 @@ class ProblemStruct(Sized):
         ("experts", c_uint32),
         ("top_k", c_uint32),
         ("block_m", c_int32),
-        ("reserved", c_int32),
+        ("batch_invariant", c_int32),
         ("fmha", c_void_p),
     )
 

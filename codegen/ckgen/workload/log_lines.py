@@ -30,9 +30,9 @@ _MOE = re.compile(r"\[fused_moe\] using \S+ default for \(([^()]*)\)")
 _OWN = re.compile(
     r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9}),(?P<sizes>[^,]*),(?P<tier>[^,]*),"
 )
-_WISHES = re.compile(r" deterministic\b| strategy=\w+")
+_WISHES = re.compile(r" (?:deterministic|batch_invariant)\b| strategy=\w+")
 _SIZES = re.compile(
-    r"b(\d+)m(\d+)n(\d+)k(\d+)(?:(?P<groups>[gG])\d+:(?P<each>[\d*x;]+))?(?:e(\d+)t(\d+))?(?:s\d+)?d?(?:/\w+)?"
+    r"b(\d+)m(\d+)n(\d+)k(\d+)(?:(?P<groups>[gG])\d+:(?P<each>[\d*x;]+))?(?:e(\d+)t(\d+))?(?:s\d+)?[di]?(?:/\w+)?"
 )
 _MISSED = frozenset({"heuristic", "far", "other_cu", "default", "unsupported"})
 

@@ -14,6 +14,11 @@ const IsaTable* table_for(Isa isa) noexcept;
 /// What a host instance packs its operands as: bf16 where that is exact and the level has kernels for it.
 PackKind host_kind(const GemmTraits& traits, const IsaTable& isa) noexcept;
 
+/// Whether the order of sums makes no difference.
+constexpr bool is_exact(const GemmTraits& traits) noexcept {
+  return traits.a == DType::int8;
+}
+
 /// Precondition: the traits and the Config are supported (gemm_twin_supports, gemm_host_supports).
 Blocking twin_blocking(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
                        std::int64_t k) noexcept;

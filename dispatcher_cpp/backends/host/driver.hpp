@@ -36,7 +36,8 @@ struct Blocking {
   std::int64_t split;                 // elements of K per split, at least 1
   std::int32_t split_mode;            // TwinConfig::k_batch_mode
   int threads;
-  bool dots;  // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
+  bool dots;             // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
+  bool few_rows = true;  // kernels of small_m.hpp may compute few rows, in an order of their own
 };
 
 struct Geometry {

@@ -99,7 +99,9 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.v_panels = ceil_div(shape.hdim_v, panel);
   const bool of_tiles = g.items > 0 || (g.splits > 1 && g.cut == FmhaCut::blocks);  // who asks for rows of a tile
   if (of_tiles) g.m0 = std::clamp<std::int64_t>(instance.fmha.merge_heads ? g.m0 : g.m0 * g.group, 1, most_rows);
-  g.in_place = row_kernels(g, of_tiles ? g.m0 : rows);
+  // Where sequences differ in length, how many rows there are at most is another sequence's affair.
+  const bool alike = problem.batch_invariant() && traits.varlen;
+  g.in_place = alike ? nullptr : row_kernels(g, of_tiles ? g.m0 : rows);
   g.tile_columns = g.in_place == nullptr ? g.n0 : kFmhaMaxColumns / g.n0 * g.n0;
   if (g.in_place != nullptr && !of_tiles) g.m0 = most_rows;  // all read the same memory
   g.row_tiles = ceil_div(rows, g.m0);

@@ -56,7 +56,9 @@ std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, 
   return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
 }
 
-void run_whole(const GemmTraits& traits, const Blocking& blocking, const GemmArgs& args, void* workspace) noexcept {
+void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
+               void* workspace) noexcept {
+  blocking.few_rows = rows == RowOrder::any || is_exact(traits);
   if (execute_small_m(traits, blocking, args, workspace)) return;
   execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
@@ -104,7 +106,7 @@ std::size_t gemm_host_workspace(const GemmTraits& traits, const HostConfig& conf
 }
 
 Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, const GemmArgs& args,
-                     void* workspace) noexcept {
+                     void* workspace, RowOrder rows) noexcept {
   Status s = check_twin(traits, config, k_batch);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
@@ -112,19 +114,19 @@ Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::in
   if (s.ok()) s = check_workspace(workspace);
   if (s.ok()) s = check_padding(traits, config, k_batch, args);
   if (!s.ok()) return s;
-  run_whole(traits, twin_blocking(traits, config, k_batch, args.k), args, workspace);
+  run_whole(traits, twin_blocking(traits, config, k_batch, args.k), args, rows, workspace);
   return s;
 }
 
-Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args,
-                     void* workspace) noexcept {
+Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args, void* workspace,
+                     RowOrder rows) noexcept {
   Status s = gemm_host_supports(traits, config);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
   s = check_args(traits, args);
   if (s.ok()) s = check_workspace(workspace);
   if (!s.ok()) return s;
-  run_whole(traits, host_blocking(traits, config, args.k), args, workspace);
+  run_whole(traits, host_blocking(traits, config, args.k), args, rows, workspace);
   return s;
 }
 

@@ -3,7 +3,7 @@
 // Shapes, layouts, scales and formulas: ckgen/gemm_types.hpp. All entry points are thread-safe and re-entrant; they
 // allocate nothing beyond the caller's workspace and never throw. Results depend on the arguments, the traits and the
 // split (k_batch, tile_k, mode) only: not on the number of threads, on the macro tile or, for fp32 accumulation by FMA
-// (every twin), on the ISA.
+// (every twin), on the ISA; few rows may be added up in an order of their own (RowOrder).
 #pragma once
 
 #include "ckgen/gemm_types.hpp"
@@ -30,7 +30,12 @@ const char* cpu_brand() noexcept;  // cpuid brand string, trimmed; static storag
 int core_count() noexcept;         // CPUs this process may run on
 int thread_count() noexcept;       // threads a call may use: CKGEN_NUM_THREADS (read once), else core_count()
 
-// Exact bytes of workspace, 0 when the arguments cannot run; `run_*` needs them aligned to 16 bytes; 64 is faster.
+// Whether few rows may be added up in another order than many, by kernels of their own that are faster (small_m.hpp),
+// or each row alike, however many there are. Sums of int8 are exact in any order.
+enum class RowOrder : std::uint8_t { any, alike };
+
+// Exact bytes of workspace for either order, 0 when the arguments cannot run; `run_*` needs them aligned to 16 bytes;
+// 64 is faster.
 std::size_t gemm_twin_workspace(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
                                 std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) noexcept;
 std::size_t gemm_host_workspace(const GemmTraits& traits, const HostConfig& config, std::int64_t m, std::int64_t n,
@@ -38,9 +43,9 @@ std::size_t gemm_host_workspace(const GemmTraits& traits, const HostConfig& conf
 
 // unsupported: dtypes, quantization, padding or ISA; invalid_argument: sizes, strides, pointers, k_batch.
 Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch, const GemmArgs& args,
-                     void* workspace) noexcept;
-Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args,
-                     void* workspace) noexcept;
+                     void* workspace, RowOrder rows = RowOrder::any) noexcept;
+Status run_gemm_host(const GemmTraits& traits, const HostConfig& config, const GemmArgs& args, void* workspace,
+                     RowOrder rows = RowOrder::any) noexcept;
 
 // Would run_gemm_* accept these traits and this Config on this CPU, whatever the sizes?
 Status gemm_twin_supports(const GemmTraits& traits, const TwinConfig& config) noexcept;

@@ -164,13 +164,13 @@ std::size_t grouped_host_workspace(const GemmTraits& traits, const HostConfig& c
 }
 
 Status run_grouped_twin(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
-                        const GroupedArgs& args, void* workspace) noexcept {
-  return run(Cutting(traits, config, k_batch), args, workspace);
+                        const GroupedArgs& args, void* workspace, RowOrder rows) noexcept {
+  return run(Cutting(traits, config, k_batch, rows), args, workspace);
 }
 
-Status run_grouped_host(const GemmTraits& traits, const HostConfig& config, const GroupedArgs& args,
-                        void* workspace) noexcept {
-  return run(Cutting(traits, config), args, workspace);
+Status run_grouped_host(const GemmTraits& traits, const HostConfig& config, const GroupedArgs& args, void* workspace,
+                        RowOrder rows) noexcept {
+  return run(Cutting(traits, config, rows), args, workspace);
 }
 
 }  // namespace host

@@ -23,9 +23,9 @@ std::size_t grouped_host_workspace(const GemmTraits& traits, const HostConfig& c
 
 /// As run_gemm_*, the message naming the group; no result is written where any group is refused.
 Status run_grouped_twin(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
-                        const GroupedArgs& args, void* workspace) noexcept;
-Status run_grouped_host(const GemmTraits& traits, const HostConfig& config, const GroupedArgs& args,
-                        void* workspace) noexcept;
+                        const GroupedArgs& args, void* workspace, RowOrder rows = RowOrder::any) noexcept;
+Status run_grouped_host(const GemmTraits& traits, const HostConfig& config, const GroupedArgs& args, void* workspace,
+                        RowOrder rows = RowOrder::any) noexcept;
 
 }  // namespace host
 }  // namespace v1

@@ -126,13 +126,13 @@ std::size_t moe_host_workspace(const GemmTraits& traits, const MoeTraits& moe, c
 }
 
 Status run_moe_twin(const GemmTraits& traits, const MoeTraits& moe, const TwinConfig& config, const MoeShape& shape,
-                    const MoeArgs& args, void* workspace) noexcept {
-  return run(Cutting(traits, config, 1), moe, shape, args, workspace);
+                    const MoeArgs& args, void* workspace, RowOrder rows) noexcept {
+  return run(Cutting(traits, config, 1, rows), moe, shape, args, workspace);
 }
 
 Status run_moe_host(const GemmTraits& traits, const MoeTraits& moe, const HostConfig& config, const MoeShape& shape,
-                    const MoeArgs& args, void* workspace) noexcept {
-  return run(Cutting(traits, config), moe, shape, args, workspace);
+                    const MoeArgs& args, void* workspace, RowOrder rows) noexcept {
+  return run(Cutting(traits, config, rows), moe, shape, args, workspace);
 }
 
 }  // namespace host

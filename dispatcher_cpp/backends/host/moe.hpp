@@ -36,9 +36,9 @@ std::size_t moe_host_workspace(const GemmTraits& traits, const MoeTraits& moe, c
 /// unsupported: traits, padding or ISA, an int8 H without scales; invalid_argument: sizes, pointers, an id that is not
 /// an expert, a sorted form that is not one. Nothing is written then.
 Status run_moe_twin(const GemmTraits& traits, const MoeTraits& moe, const TwinConfig& config, const MoeShape& shape,
-                    const MoeArgs& args, void* workspace) noexcept;
+                    const MoeArgs& args, void* workspace, RowOrder rows = RowOrder::any) noexcept;
 Status run_moe_host(const GemmTraits& traits, const MoeTraits& moe, const HostConfig& config, const MoeShape& shape,
-                    const MoeArgs& args, void* workspace) noexcept;
+                    const MoeArgs& args, void* workspace, RowOrder rows = RowOrder::any) noexcept;
 
 }  // namespace host
 }  // namespace v1

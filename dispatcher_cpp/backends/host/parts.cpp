@@ -25,7 +25,9 @@ Status Cutting::check() const noexcept {
 }
 
 Blocking Cutting::blocking(std::int64_t k) const noexcept {
-  return twin_ != nullptr ? twin_blocking(traits_, *twin_, k_batch_, k) : host_blocking(traits_, *host_, k);
+  Blocking b = twin_ != nullptr ? twin_blocking(traits_, *twin_, k_batch_, k) : host_blocking(traits_, *host_, k);
+  b.few_rows = rows_ == RowOrder::any || is_exact(traits_);
+  return b;
 }
 
 Blocking Cutting::part_blocking(std::int64_t k) const noexcept {

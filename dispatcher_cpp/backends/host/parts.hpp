@@ -18,9 +18,11 @@ constexpr double flops_of(std::int64_t m, std::int64_t n, std::int64_t k) noexce
 /// Either Config, as the blocking of products that differ in K.
 class Cutting {
  public:
-  Cutting(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch) noexcept
-      : traits_(traits), twin_(&config), k_batch_(k_batch) {}
-  Cutting(const GemmTraits& traits, const HostConfig& config) noexcept : traits_(traits), host_(&config) {}
+  Cutting(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
+          RowOrder rows = RowOrder::any) noexcept
+      : traits_(traits), twin_(&config), k_batch_(k_batch), rows_(rows) {}
+  Cutting(const GemmTraits& traits, const HostConfig& config, RowOrder rows = RowOrder::any) noexcept
+      : traits_(traits), host_(&config), rows_(rows) {}
 
   const GemmTraits& traits() const noexcept { return traits_; }
   const TwinConfig* twin() const noexcept { return twin_; }  // null: an instance of the CPU's own
@@ -37,6 +39,7 @@ class Cutting {
   const TwinConfig* twin_ = nullptr;
   const HostConfig* host_ = nullptr;
   std::int64_t k_batch_ = 1;
+  RowOrder rows_;
 };
 
 /// The parts of one product: `rows` x `columns` each, the last ones what is left.

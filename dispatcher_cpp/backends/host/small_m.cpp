@@ -94,8 +94,8 @@ SmallPlan small_plan(const GemmTraits& t, const Blocking& blocking, std::int64_t
   p.quant = t.quant;
   p.scale_block = t.scale_block;
   p.k = k;
-  if (k < 1 || blocking.split < k || b_is_row_major(t.layout) || t.preshuffle_b || t.a_op != OperandOp::none ||
-      t.b_op != OperandOp::none)
+  if (!blocking.few_rows || k < 1 || blocking.split < k || b_is_row_major(t.layout) || t.preshuffle_b ||
+      t.a_op != OperandOp::none || t.b_op != OperandOp::none)
     return p;
   p.group = t.quant == Quant::mx ? 32 : t.quant == Quant::blockscale ? t.scale_block.k : k;
   const bool narrow_groups = by_group(p) && p.group == 32;

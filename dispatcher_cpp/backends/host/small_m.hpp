@@ -35,8 +35,8 @@ constexpr bool by_group(const SmallPlan& plan) noexcept {
   return plan.quant == Quant::mx || plan.quant == Quant::blockscale;
 }
 
-/// No kernel for: B row-major or preshuffled, operands of two tensors, a depth of 0, K split, groups of neither 32 nor
-/// multiples of 64.
+/// No kernel for: a blocking without few_rows, B row-major or preshuffled, operands of two tensors, a depth of 0, K
+/// split, groups of neither 32 nor multiples of 64.
 SmallPlan small_plan(const GemmTraits& traits, const Blocking& blocking, std::int64_t k) noexcept;
 
 /// Bytes of a panel of m rows, a multiple of 64; a panel aligned to 64 bytes is faster.

@@ -50,7 +50,7 @@ typedef struct ckgen_problem {
   const ckgen_groups* groups;
   uint32_t experts, top_k;
   int32_t block_m;
-  int32_t reserved;
+  int32_t batch_invariant; /* as ckgen::Problem::batch_invariant */
   const ckgen_problem_fmha* fmha;
 } ckgen_problem;
 

@@ -72,6 +72,13 @@ constexpr Group ladder(std::uint32_t n, std::uint32_t k, std::uint32_t batch = 0
   return made;
 }
 
+/// The same ladder, all of whose M are answered in the order of additions of an instance of the unit, where that is
+/// asked for.
+constexpr Group in_order_of(Group made, std::uint16_t winner, KBatch splits = {1}) noexcept {
+  made.order = {winner, splits.value};
+  return made;
+}
+
 /// The same ladder with these rungs of other libraries' kernels.
 template <const auto& rungs>
 constexpr Group with_external(Group made) noexcept {

@@ -120,6 +120,10 @@ struct InstanceWords {
   constexpr InstanceWords& asks(const ConstraintWords& words) noexcept {
     return value.constraints = words.value, *this;
   }
+  /// Of one split; of more.
+  constexpr InstanceWords& order(std::uint32_t whole, std::uint32_t split) noexcept {
+    return value.order = {whole, split}, *this;
+  }
   constexpr InstanceWords& runs_as(const TwinWords& words) noexcept { return value.twin_config = words.value, *this; }
   constexpr InstanceWords& runs_as(const HostWords& words) noexcept { return value.host_config = words.value, *this; }
   constexpr InstanceWords& launch(LaunchFn twin, WorkspaceFn workspace) noexcept {

@@ -26,6 +26,13 @@ struct Tile {
   std::int32_t k;
 };
 
+/// In which order and grouping an instance adds up one element of its result, as numbers that are equal where the order
+/// is: unsplit, and with more splits (which then must be as many). 0: it depends on M, or is not known.
+struct OrderClass {
+  std::uint32_t whole = 0;
+  std::uint32_t split = 0;
+};
+
 /// What instances of op moe may ask beside Constraints; all of a problem's sizes. Zero means: not asked.
 struct RoutedConstraints {
   std::int32_t min_n = 0;
@@ -46,7 +53,8 @@ struct Constraints {
   std::int32_t k_multiple_per_split;  // of K / k_batch, where k_batch > 1; the splits are then equal
   std::int32_t min_k;
   std::int32_t max_k_batch;  // at least 1
-  bool atomic_split;         // with k_batch > 1 (down of a MoE layer: always) the order of workgroups counts
+  bool atomic_split;         // each split is added once to zero: from three on (experts of a MoE layer's down: always)
+                             // the order of workgroups counts
   // not 0: K may also split into parts of whole grains, the last one shorter but not empty, that the first one's main
   // loop fits: beyond split_lead of its tiles of k_multiple_per_split, rounded up, a part takes whole turns of
   // split_turn tiles, and the last part's rest is not the longer one. Where k_multiple_per_split is 0, any do
@@ -104,6 +112,7 @@ struct InstanceDesc {
   // has no GPU code of its own. Of the layer's macro tile in M, registered with it. 0, 0: none.
   std::uint64_t parts[2] = {0, 0};
   FmhaConfig fmha = {};
+  OrderClass order = {};
 };
 
 /// The workgroups of a stream-K instance on a device with so many compute units, or, of a host instance, its threads;

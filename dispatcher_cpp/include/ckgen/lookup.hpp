@@ -15,6 +15,9 @@ struct Choice {
   std::uint16_t k_batch;
 };
 
+/// A Choice of no instance.
+inline constexpr std::uint16_t no_choice = 0xffff;
+
 /// Measured sizes first, first + step, …, last (M, in rows) that one choice won. `step` is a power of two, so that
 /// rounding to a measured size needs no division. Of an external rung choice.instance is an external of the table.
 struct Rung {
@@ -37,6 +40,9 @@ struct Group {
   /// to end.
   const std::uint16_t* directory;
   std::uint32_t directory_size;
+  /// In whose order of additions all M are answered where a batch-invariant result is asked for; of no instance: in
+  /// that of the first rung.
+  Choice order = {no_choice, 1};
 };
 
 /// A kernel of a library that ckgen does not generate, under the name that the library gives it.

@@ -41,6 +41,12 @@ class Problem {
     deterministic_ = wish;
     return *this;
   }
+  /// Each row of the result is the same bytes whatever other rows, groups or requests stand beside it: one order of
+  /// additions for every M (docs/batch_invariance.md). Such a result is deterministic too.
+  Problem& batch_invariant(bool wish = true) noexcept {
+    batch_invariant_ = wish;
+    return *this;
+  }
 
   /// Only instances of this strategy; `any` leaves it to the dispatcher.
   Problem& strategy(Strategy wish) noexcept {
@@ -81,7 +87,8 @@ class Problem {
   std::int64_t n() const noexcept { return n_; }
   std::int64_t k() const noexcept { return k_; }
   std::int64_t batch() const noexcept { return batch_; }
-  bool deterministic() const noexcept { return deterministic_; }
+  bool deterministic() const noexcept { return deterministic_ || batch_invariant_; }
+  bool batch_invariant() const noexcept { return batch_invariant_; }
   Strategy strategy() const noexcept { return strategy_; }
   const Groups* groups() const noexcept { return groups_; }  // null: none were given
   Routing routing() const noexcept { return routing_; }
@@ -103,6 +110,7 @@ class Problem {
   FmhaShape fmha_{};
   std::int32_t block_m_ = 0;
   bool deterministic_ = false;
+  bool batch_invariant_ = false;
   Strategy strategy_ = Strategy::any;
   Status status_;
 };

@@ -94,6 +94,10 @@ enum class ProblemRule : std::uint16_t {
   gemm_instance_matrix_size,
   gemm_instance_max_k_batch,
   gemm_instance_atomic_split,
+  gemm_instance_no_order,
+  gemm_instance_no_class,
+  gemm_instance_order,
+  gemm_instance_order_splits,
   gemm_instance_split_multiple,
   gemm_instance_empty_split,
   gemm_instance_min_k,
@@ -110,7 +114,7 @@ struct ProblemRuleText {
   std::uint8_t near = 0;  // how near an instance is that says so; 0: none does
 };
 
-inline constexpr std::size_t problem_rule_count = 91;
+inline constexpr std::size_t problem_rule_count = 95;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -282,7 +286,15 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
     {"gemm.instance.max-k-batch",
      "k_batch = {measured} is above {limit}", 5},
     {"gemm.instance.atomic-split",
-     "k_batch = {measured} adds its splits in no fixed order, and a deterministic result was asked for", 5},
+     "k_batch = {measured} adds its splits in no fixed order, which more than {limit} onto zero have, and a deterministic result was asked for", 5},
+    {"gemm.instance.no-order",
+     "with k_batch = {measured} the order of additions depends on M or is not known, and a batch-invariant result was asked for", 5},
+    {"gemm.instance.no-class",
+     "no kernel takes every M of N = {measured}, K = {limit} in one order of additions: a default that asks nothing of M must be built", 5},
+    {"gemm.instance.order",
+     "additions are in the order of class {measured}, and in that of class {limit} for all M of this N and K: a default of that class must be built", 6},
+    {"gemm.instance.order-splits",
+     "k_batch = {measured}, and {limit} for all M of this N and K, as a batch-invariant result was asked for", 5},
     {"gemm.instance.split-multiple",
      "K = {measured} does not split evenly: it is not a multiple of {limit}", 5},
     {"gemm.instance.empty-split",

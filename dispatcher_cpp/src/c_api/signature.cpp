@@ -34,6 +34,7 @@ Problem problem_of(const ckgen_problem& problem) noexcept {
   if (problem.size < offsetof(ckgen_problem, fmha)) return out;
   if (problem.groups != nullptr) out.groups(problem.groups->value);
   out.routing(routing_of(problem.experts, problem.top_k)).block_m(problem.block_m);
+  out.batch_invariant(problem.batch_invariant != 0);
   if (problem.size >= sizeof problem && problem.fmha != nullptr) out.fmha(fmha_shape_of(*problem.fmha));
   return out;
 }

@@ -53,7 +53,10 @@ const char* kind_name(DeviceKind kind) noexcept {
 
 std::string title(const Query& q, const Device& device) {
   const detail::Explaining& own = q.operation().explaining;
-  return own.signature(q.signature) + "  " + own.sizes(q) + (q.deterministic ? " deterministic" : "") +
+  return own.signature(q.signature) + "  " + own.sizes(q) +
+         std::string(q.batch_invariant ? " batch_invariant"
+                     : q.deterministic ? " deterministic"
+                                       : "") +
          (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() +
          ':' + std::to_string(device.cu_num()) + " (" + kind_name(device.kind()) + ")\n";
 }

@@ -43,6 +43,11 @@ Sizes cost_sizes(const Request& q) noexcept {
   return q.sizes;
 }
 
+bool takes_every_batch(const InstanceDesc& instance) noexcept {
+  const FmhaConfig& c = instance.fmha;
+  return c.pad_q && c.pad_k && c.max_keys == 0 && c.max_rows == 0 && c.cache_limit == 0 && !c.needs_keys;
+}
+
 /// By the problem's own sizes.
 SplitCost cost(const Request& q, const InstanceDesc& instance, const Sizes&) noexcept {
   return best_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num);
@@ -100,7 +105,7 @@ std::string in_field(const Problem& problem) {
 
 std::string brief(const Problem& problem) {
   std::string text = in_field(problem);
-  if (problem.deterministic()) text += " deterministic";
+  if (problem.deterministic()) text += problem.batch_invariant() ? " batch_invariant" : " deterministic";
   if (problem.strategy() != Strategy::any) text += " strategy=" + std::string(name(problem.strategy()));
   return text;
 }
@@ -164,6 +169,8 @@ constinit const Operation fmha_operation = {
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = cost,
+                  .costs_sizes = false,
+                  .takes_every_batch = takes_every_batch,
                   .next_measured = next_fmha_row,
                   .measured_splits = fmha_row_splits},
     .listing = {.read_override = read_fmha_override,

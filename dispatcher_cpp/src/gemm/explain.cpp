@@ -49,7 +49,7 @@ std::string brief_text(const Problem& problem, const std::string& own) {
   const long long batch = problem.signature().batched ? problem.batch() : 0;
   std::string text = 'b' + std::to_string(batch) + 'm' + std::to_string(problem.m()) + 'n' +
                      std::to_string(problem.n()) + 'k' + std::to_string(problem.k()) + own;
-  if (problem.deterministic()) text += 'd';
+  if (problem.deterministic()) text += problem.batch_invariant() ? 'i' : 'd';
   if (problem.strategy() != Strategy::any) text += '/' + std::string(name(problem.strategy()));
   return text;
 }

@@ -15,6 +15,14 @@ inline Verdict gemm_verdict(const Request& q, const InstanceDesc& instance, std:
   return supports(instance.constraints, q.sizes, k_batch, q.deterministic);
 }
 
+/// Of groups and experts too.
+inline bool gemm_takes_every_batch(const InstanceDesc& instance) noexcept {
+  const Constraints& c = instance.constraints;
+  const RoutedConstraints& r = c.routed;
+  return c.m_multiple <= 1 && c.min_m <= 1 && c.max_m == 0 && !c.measured_only && r.max_routed == 0 &&
+         r.few_experts == 0 && !r.presorted;
+}
+
 /// 0 where the signature is not batched.
 inline std::int64_t gemm_key_batch(const Request& q) noexcept {
   return q.signature.batched ? q.sizes.batch : 0;

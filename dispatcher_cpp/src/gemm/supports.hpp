@@ -142,7 +142,9 @@ inline Verdict supports(const Constraints& c, const Extent& x, std::uint32_t k_b
     return x.template off<ProblemSize::k>(ProblemRule::gemm_instance_k_multiple, c.k_multiple);
   if (splits > c.max_k_batch) return broken(ProblemRule::gemm_instance_max_k_batch, splits, c.max_k_batch);
   if (splits > 1) {
-    if (c.atomic_split && deterministic) return broken(ProblemRule::gemm_instance_atomic_split, splits, 1);
+    // 0 + a + b = 0 + b + a: each sum of two is rounded once, of the same two addends
+    if (c.atomic_split && deterministic && splits > 2)
+      return broken(ProblemRule::gemm_instance_atomic_split, splits, 2);
     if (const Verdict verdict = x.uneven(c, splits); !verdict.ok()) return verdict;
   }
   const std::int64_t split_k = x.split_k(c, splits);

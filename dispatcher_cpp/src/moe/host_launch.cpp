@@ -10,12 +10,16 @@ host::MoeShape shape_of(const Problem& problem) noexcept {
   return {problem.m(), problem.n(), problem.k(), problem.routing(), problem.block_m()};
 }
 
+host::RowOrder rows_of(const Launch& launch) noexcept {
+  return launch.problem->batch_invariant() ? host::RowOrder::alike : host::RowOrder::any;
+}
+
 }  // namespace
 
 Status launch_moe_twin(const Launch& launch) noexcept {
   const InstanceDesc& instance = *launch.instance;
   return host::run_moe_twin(traits_of(instance.signature), instance.signature.moe, instance.twin_config,
-                            shape_of(*launch.problem), *launch.moe, launch.workspace);
+                            shape_of(*launch.problem), *launch.moe, launch.workspace, rows_of(launch));
 }
 
 std::size_t moe_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t,
@@ -27,7 +31,7 @@ std::size_t moe_twin_workspace_of(const InstanceDesc& instance, const Problem& p
 Status launch_moe_host(const Launch& launch) noexcept {
   const InstanceDesc& instance = *launch.instance;
   return host::run_moe_host(traits_of(instance.signature), instance.signature.moe, instance.host_config,
-                            shape_of(*launch.problem), *launch.moe, launch.workspace);
+                            shape_of(*launch.problem), *launch.moe, launch.workspace, rows_of(launch));
 }
 
 std::size_t moe_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t,

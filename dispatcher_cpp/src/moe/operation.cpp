@@ -151,6 +151,7 @@ constinit const Operation moe_operation = {
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = gemm_cost,
+                  .takes_every_batch = gemm_takes_every_batch,
                   .declined = products_verdict},
     .listing = {.read_override = read_override,
                 .read_shape = read_shape,

@@ -29,7 +29,8 @@ inline Problem part_problem(const Problem& layer, const InstanceDesc& part) noex
       .shape(layer.m(), is_down ? layer.k() : layer.n(), is_down ? layer.n() : layer.k())
       .routing(layer.routing())
       .block_m(layer.block_m())
-      .deterministic(layer.deterministic());
+      .deterministic(layer.deterministic())
+      .batch_invariant(layer.batch_invariant());
 }
 
 /// The arrays of SortedTokens in one piece of memory.

@@ -61,6 +61,10 @@ struct Selecting {
   /// The sizes that costs are counted with, and what an instance costs with the k_batch that suits it best.
   Sizes (*cost_sizes)(const Request&) noexcept;
   SplitCost (*cost)(const Request&, const InstanceDesc&, const Sizes&) noexcept;
+  /// Whether it counts by those sizes; else by the problem's own.
+  bool costs_sizes = true;
+  /// Whether an instance takes problems whatever their M; of attention, whatever their batch and lengths.
+  bool (*takes_every_batch)(const InstanceDesc&) noexcept;
   /// Whether a row leaves the work of a kernel of ckgen's own to the caller's. Null: a row of exactly M does.
   Verdict (*declined)(const Request&, const InstanceDesc&) noexcept = nullptr;
   /// The operation has tables of its own: the measured candidate at position `at` of them or the next behind it; `at`

@@ -19,6 +19,7 @@ struct Request {
   Signature signature;  // fp8 and bf8 in the arch's flavour
   Sizes sizes;
   bool deterministic;
+  bool batch_invariant;
   Strategy strategy;
   Arch arch;
   std::uint32_t cu_num;

@@ -1,6 +1,7 @@
 #include "src/operation/operation.hpp"
 #include "src/plan/plan_stages.hpp"
 #include "src/select/dispatcher_impl.hpp"
+#include "src/select/walk_order.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -9,7 +10,7 @@ namespace {
 /// The problem as the kernels see it: the device's own fp8, and the rest as its operation settles it.
 Problem concrete(const Problem& problem, const Signature& signature, const InstanceDesc& instance) noexcept {
   Problem own(signature);
-  own.deterministic(problem.deterministic()).strategy(problem.strategy());
+  own.deterministic(problem.deterministic()).batch_invariant(problem.batch_invariant()).strategy(problem.strategy());
   detail::operation_of(signature.op).running.settle(problem, instance, own);
   return own;
 }
@@ -45,6 +46,8 @@ Result<Plan> Dispatcher::plan(const Problem& problem, const Device& device, cons
   const InstanceDesc& instance = *impl_->state->instances[selection.instance];
   detail::Verdict verdict = q.illegal();
   if (verdict.ok()) verdict = q.foreign_verdict(instance, selection.k_batch);
+  if (verdict.ok() && q.batch_invariant && detail::order_of(instance, selection.k_batch).number == 0)
+    verdict = detail::broken(ProblemRule::gemm_instance_no_order, selection.k_batch, 0);
   if (!verdict.ok()) {
     Selection rejected;
     rejected.rule = verdict.rule;

@@ -32,6 +32,8 @@ const char* flaw(const SignatureUnit& unit, const LookupTable& table) noexcept {
       if (!is_power_of_two(rung.step)) return "a rung's step is no power of two";
       if (rung.choice.instance >= unit.instance_count) return "a choice points outside the instances";
     }
+    if (group.order.instance != no_choice && group.order.instance >= unit.instance_count)
+      return "an order of additions points outside the instances";
     for (std::uint32_t r = 0; r < group.external_count; ++r) {
       const Rung& rung = group.external_rungs[r];
       if (!is_power_of_two(rung.step)) return "an external rung's step is no power of two";

@@ -80,6 +80,7 @@ inline Query query_of(const RegistryState& state, const Index& index, const Prob
            resolved(problem.signature(), arch_info(device.arch()).fp8),
            {problem.m(), problem.n(), problem.k(), problem.batch()},
            problem.deterministic(),
+           problem.batch_invariant(),
            problem.strategy(),
            device.arch(),
            device.cu_num(),

@@ -14,6 +14,12 @@ void from_forced(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   const Query& q = w.q;
   if (q.forced == no_index) return;
   const InstanceDesc& instance = w.instance(q.forced);
+  if (q.batch_invariant) {  // whatever M is, this one answers
+    Walk<Sink> own = w;
+    own.order = order_of(instance, 1);
+    own.offer_foreign(Tier::forced, q.forced, 1, 0);
+    return;
+  }
   // Costs are of problems that the instance supports.
   const bool has_cost = q.foreign_verdict(instance, 1).ok();
   w.offer_foreign(Tier::forced, q.forced, has_cost ? q.cost(instance, q.cost_sizes()).splits : 1, 0);
@@ -94,8 +100,12 @@ template <class Sink>
 void walk(const Query& q, Sink& sink) noexcept(kNoThrow<Sink>) {
   Walk<Sink> w(q, sink);
   if (q.is_forced) return from_forced(w);
-  if (q.overrides != nullptr && from_overrides(w)) return;
   w.entry = q.index.find(q.signature, q.arch);
+  if (q.batch_invariant) [[unlikely]] {
+    if (w.entry != nullptr) w.find_tables();
+    find_order(w);
+  }
+  if (q.overrides != nullptr && from_overrides(w)) return;
   if (q.tables != nullptr && took_loaded(w)) [[unlikely]]
     return;
   if (w.entry == nullptr) return;

@@ -8,7 +8,8 @@ namespace ckgen::inline v1::detail {
 
 /// Some kernels answer only where a row chose them.
 inline Verdict verdict_by_default(const WalkState& w, const InstanceDesc& instance) noexcept {
-  const Verdict verdict = verdict_unless_caller_owns(w, instance, w.q.verdict(instance, 1));
+  Verdict verdict = verdict_unless_caller_owns(w, instance, w.q.verdict(instance, w.order.k_batch));
+  if (w.q.batch_invariant) verdict = verdict_in_order(w, instance, w.order.k_batch, verdict);
   if (!verdict.ok() || !instance.constraints.measured_only) return verdict;
   return broken(ProblemRule::gemm_instance_untuned, w.q.sizes.m, 0);
 }
@@ -44,7 +45,7 @@ template <class Sink>
     const InstanceDesc& instance = w.instance(index);
     const Verdict verdict = verdict_by_default(w, instance);
     if (!verdict.ok()) {
-      if (w.sink.offer({Tier::default_, index, 1, 0}, verdict)) return true;
+      if (w.sink.offer({Tier::default_, index, w.order.k_batch, 0}, verdict)) return true;
       continue;
     }
     const SplitCost found = cost_of_default(w, i, sizes);
@@ -54,7 +55,8 @@ template <class Sink>
     }
   }
   while (best != none) {
-    if (w.sink.offer({Tier::default_, w.q.index.default_instance(best), best_cost.splits, 0}, {})) return true;
+    const std::uint32_t splits = w.q.batch_invariant ? w.order.k_batch : best_cost.splits;
+    if (w.sink.offer({Tier::default_, w.q.index.default_instance(best), splits, 0}, {})) return true;
     best = next_default(w, best, best_cost);
   }
   return false;

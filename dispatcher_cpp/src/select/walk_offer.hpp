@@ -5,7 +5,7 @@
 
 #include "src/operation/candidate.hpp"
 #include "src/select/caller_owns.hpp"
-#include "src/select/walk_state.hpp"
+#include "src/select/walk_order.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -30,13 +30,18 @@ struct Walk : WalkState {
     Verdict verdict = q.verdict(of, k_batch);
     if (of.backend == Backend::hip && tier != Tier::exact) [[unlikely]]
       verdict = verdict_unless_caller_owns(*this, of, verdict);
+    if (q.batch_invariant) [[unlikely]]
+      verdict = verdict_in_order(*this, of, k_batch, verdict);
     return sink.offer({tier, index, k_batch, table_m, q.cu_num}, verdict);
   }
 
   /// An instance that comes from outside the problem's own unit.
   bool offer_foreign(Tier tier, std::uint32_t index, std::uint32_t k_batch, std::uint64_t table_m) const
       noexcept(kNoThrow<Sink>) {
-    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, q.foreign_verdict(instance(index), k_batch));
+    Verdict verdict = q.foreign_verdict(instance(index), k_batch);
+    if (q.batch_invariant) [[unlikely]]
+      verdict = verdict_in_order(*this, instance(index), k_batch, verdict);
+    return sink.offer({tier, index, k_batch, table_m, q.cu_num}, verdict);
   }
 };
 

@@ -11,6 +11,11 @@ template <class Sink>
 bool offer_other_rung(const Walk<Sink>& w, const TableRef& ref, const Hit& hit) noexcept(kNoThrow<Sink>) {
   const std::uint32_t index = ref.instance_base + hit.choice.instance;
   const InstanceDesc& instance = w.instance(index);
+  if (w.q.batch_invariant) {  // splits that M decides have no one order
+    const Verdict verdict = verdict_unless_caller_owns(w, instance, w.q.verdict(instance, w.order.k_batch));
+    return w.sink.offer({Tier::other_cu, index, w.order.k_batch, hit.m, ref.cu_num},
+                        verdict_in_order(w, instance, w.order.k_batch, verdict));
+  }
   std::uint32_t k_batch = recomputed_k_batch(instance, w.q.cost_sizes(), w.q.cu_num);
   const auto verdict_in = [&](std::uint32_t splits) {
     return verdict_unless_caller_owns(w, instance, w.q.verdict(instance, splits));

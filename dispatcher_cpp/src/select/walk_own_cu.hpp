@@ -89,7 +89,8 @@ template <class Sink>
       const Hit winner = external_winner(w, ref, *group, aiter_hit_of(w, *ref.table, *group));
       if (winner && winner.tier == Tier::far_ && offer_provided(w, ref, winner)) return true;
     }
-    const FarHits hits = far_rungs(own_ladder(*group), w.m(), gap_of(*ref.table));
+    const FarHits hits = w.q.batch_invariant ? far_rungs_in_order(w, ref, *group)
+                                             : far_rungs(own_ladder(*group), w.m(), gap_of(*ref.table));
     if (hits.first && offer_rung(w, ref, hits.first)) return true;
     if (hits.second && offer_rung(w, ref, hits.second)) return true;
   }

@@ -6,12 +6,20 @@
 
 namespace ckgen::inline v1::detail {
 
+/// An instance's order of additions in so many splits; number 0: none that is the same for every M.
+struct Order {
+  std::uint32_t number = 0;
+  std::uint32_t k_batch = 1;
+  bool operator==(const Order&) const noexcept = default;
+};
+
 /// The problem, and where its signature's data is: all of the arch, and of that the tables of the problem's CU count.
 struct WalkState {
   const Query& q;
   const Entry* entry = nullptr;
   std::uint32_t own_begin = 0;
   std::uint32_t own_end = 0;
+  Order order = {};  // of every candidate, where a batch-invariant result is asked for
 
   void find_tables() noexcept {
     own_begin = own_end = entry->table_begin;

@@ -70,6 +70,12 @@ def macro_tile(value: Tile) -> str:
     return word("macro_tile", value.m, value.n, value.k)
 
 
+def order(instance: Instance[Any, Any, Any]) -> list[str]:
+    """The word of a ckgen::OrderClass; none where there is no order."""
+    numbers = instance.order.numbers
+    return [word("order", *(f"0x{number:08x}U" for number in numbers))] if any(numbers) else []
+
+
 def on_archs(archs: Iterable[str]) -> str:
     """The word of an instance's archs, whose bits have their names in a unit."""
     return word("archs", " | ".join(identifier(arch) for arch in archs))

@@ -12,6 +12,7 @@ from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.instance import Instance
 from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.order import Order
 from ckgen.families.common.query import PlanView, Query
 from ckgen.families.common.rows import Identified, RowMeanings
 from ckgen.families.common.set_document import SetReader
@@ -143,6 +144,10 @@ class Family(ABC, Generic[S]):
     @abstractmethod
     def constraints_of(self, signature: S, config: Config) -> object:
         """The numbers that a problem of `signature` must satisfy for `config`."""
+
+    @abstractmethod
+    def order_of(self, signature: S, config: Config, archs: Sequence[str]) -> Order:
+        """In which order a kernel adds up an element of its result, whatever rows, groups or requests it is given."""
 
     def parts(self, signature: S, config: Config) -> Sequence[tuple[S, Config]]:
         """The signatures and Configs of the instances that one is made of; none where one kernel computes it all."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ckgen.families.common.naming import Canonical
+from ckgen.families.common.order import NO_ORDER, Order, OrderIn
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 
@@ -19,7 +20,7 @@ class Instance(Generic[S_co, C_co, K_co]):
     """`archs` are the arch names that it is built for, in order; `constraints` what it asks of a problem.
 
     `module` is that of its tables and `table_kernel` its name there, empty where no table names it. `parts` are the
-    instances that it is made of, none where one kernel computes it all.
+    instances that it is made of, none where one kernel computes it all. `order` is that of its additions.
     """
 
     name: str
@@ -32,3 +33,8 @@ class Instance(Generic[S_co, C_co, K_co]):
     module: str = ""
     table_kernel: str = ""
     parts: tuple[Instance[S_co, C_co, K_co], ...] = ()
+    order: Order = NO_ORDER
+
+    def order_in(self, k_batch: int) -> OrderIn:
+        """The order of additions in so many splits."""
+        return self.order.of(k_batch, adds_atomically=bool(getattr(self.constraints, "atomic_split", False)))

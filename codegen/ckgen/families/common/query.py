@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ckgen.families.common.instance import Instance
 from ckgen.families.common.m_policy import Rounded
+from ckgen.families.common.order import OrderIn
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
 from ckgen.families.common.signature import Signature
@@ -112,7 +113,35 @@ class Query(ABC):
 
     def refusal_by_default(self, instance: Any) -> ProblemFinding | None:
         """The same where no table says that the instance is to answer."""
-        return self.refusal(instance, 1)
+        return self.candidate(Tier.DEFAULT, instance, self.default_splits).finding
+
+    @abstractmethod
+    def one_order(self) -> OrderIn:
+        """The order of additions of all M of the problem's other sizes; of attention, of all batches."""
+
+    def out_of_order(self, instance: AnyInstance, k_batch: int) -> ProblemFinding | None:
+        """Why an instance in so many splits is not in that order, where a batch-invariant result is asked for."""
+        if not self.wishes.batch_invariant:
+            return None
+        own, asked = instance.order_in(k_batch), self.one_order()
+        if not own.number:
+            return ProblemFinding("gemm.instance.no-order", k_batch, 0)
+        if not asked.number:
+            return ProblemFinding("gemm.instance.no-class", *self.sizes_of_order())
+        if own.k_batch != asked.k_batch:
+            return ProblemFinding("gemm.instance.order-splits", own.k_batch, asked.k_batch)
+        if own != asked:
+            return ProblemFinding("gemm.instance.order", own.number, asked.number)
+        return None
+
+    @abstractmethod
+    def sizes_of_order(self) -> tuple[int, int]:
+        """N and K."""
+
+    @property
+    def default_splits(self) -> int:
+        """In how many splits defaults are asked whether they take the problem."""
+        return self.one_order().k_batch if self.wishes.batch_invariant else 1
 
     @abstractmethod
     def weighed(self, instance: Any) -> Weighed:
@@ -140,7 +169,8 @@ class Query(ABC):
 
     def candidate(self, tier: Tier, instance: AnyInstance, k_batch: int, row: Row | None = None) -> Candidate:
         """The instance with what it refuses."""
-        return Candidate(tier, instance, k_batch, row, self.refusal(instance, k_batch))
+        finding = self.refusal(instance, k_batch) or self.out_of_order(instance, k_batch)
+        return Candidate(tier, instance, k_batch, row, finding)
 
     def subject(self) -> str:
         """What is computed, for people."""

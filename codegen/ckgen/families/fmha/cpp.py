@@ -14,6 +14,7 @@ from ckgen.families.common.cpp import (
     identifier,
     macro_tile,
     on_archs,
+    order,
     said,
     word,
 )
@@ -78,6 +79,7 @@ def instance_view(instance: FmhaInstance) -> InstanceView:
         isa = f"host(ckgen::Isa::{identifier(min(instance.archs, key=CPU_LEVELS.index))})"
         lines.append(word("runs_as", f"{isa}{word('threads', threads) if threads else ''}"))
     lines.append(word("own", numbers(instance.constraints)))
+    lines += order(instance)
     lines.append(word("launch", "ckgen::launch_fmha", "ckgen::fmha_workspace_of"))
     return InstanceView(*described(instance), lines)
 

@@ -9,6 +9,7 @@ from ckgen.families.common.asked import Asked
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.family import Family
 from ckgen.families.common.key import pack
+from ckgen.families.common.order import Order
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.told_row import ToldRow
@@ -20,6 +21,7 @@ from ckgen.families.fmha.grammar import AnyFmhaConfig, parse_instance_name
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.kernel_set import FmhaSetReader
 from ckgen.families.fmha.measured import FmhaTable, FmhaUnit, table_of
+from ckgen.families.fmha.order import order_of
 from ckgen.families.fmha.profile import OF_CONFIG, config_word, covering, profile_words, signature_word
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.rows import FmhaRows
@@ -90,6 +92,10 @@ class FmhaFamily(Family[FmhaSignature]):
         """The numbers that a problem of `signature` must satisfy for `config`."""
         assert isinstance(config, AnyFmhaConfig)
         return constraints_of(signature, config)
+
+    def order_of(self, signature: FmhaSignature, config: Config, archs: Sequence[str]) -> Order:
+        """By how many keys a step takes."""
+        return order_of(config, archs)
 
     def set_reader(self, errors: list[Diagnostic]) -> SetReader:
         """Reads documents of attention."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.families.common.order import OrderIn
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.query import Candidate, PlanView, Query, Weighed
 from ckgen.families.fmha import explain
@@ -50,6 +51,22 @@ class FmhaQuery(Query):
     def best(self, instance: FmhaInstance) -> Split:
         """The instance's best splits of the legal problem's keys."""
         return best_split(instance.constraints, self.signature.traits, self.shape, self.target.cu_num)
+
+    def one_order(self) -> OrderIn:
+        """That of the first default which takes every batch, whatever lengths are in it."""
+        unit: FmhaUnit | None = self.unit
+        defaults = [unit.instances[at] for at in unit.default_indices(self.target.gfx)] if unit is not None else []
+        for instance in defaults:
+            asked = instance.constraints
+            limited = asked.max_keys or asked.max_rows or asked.cache_limit or asked.needs_keys
+            takes = asked.pad_q and asked.pad_k and not limited and instance.order_in(1).number != 0
+            if takes and self.refusal(instance, 1) is None:
+                return instance.order_in(1)
+        return OrderIn()
+
+    def sizes_of_order(self) -> tuple[int, int]:
+        """Keys and the head dim."""
+        return self.shape.seqlen_k, self.shape.hdim_q
 
     def weighed(self, instance: FmhaInstance) -> Weighed:
         """Its best splits and their cost."""

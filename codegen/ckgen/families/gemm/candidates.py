@@ -47,7 +47,11 @@ def far_rungs(ladder: Ladder, m: int, gap: NearGap) -> Iterator[RungHit]:
     above = ladder.at_or_above(m)
     if above is not None and (above[0] == m or gap.holds(m, above[0])):
         above = None
-    below = ladder.below(m)
+    yield from far_hits(above, ladder.below(m), m)
+
+
+def far_hits(above: tuple[int, int] | None, below: tuple[int, int] | None, m: int) -> Iterator[RungHit]:
+    """Those of two sizes, with their choices, that there are, the nearer in ratio first."""
     hits = [RungHit(Tier.FAR, *hit) for hit in (above, below) if hit is not None]
     if above is not None and below is not None and above[0] * below[0] > m * m:
         hits.reverse()

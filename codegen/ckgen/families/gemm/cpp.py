@@ -12,6 +12,7 @@ from ckgen.families.common.cpp import (
     identifier,
     macro_tile,
     on_archs,
+    order,
     quotable,
     said,
     word,
@@ -110,6 +111,7 @@ def instance_view(instance: Instance) -> InstanceView:
     lines = [on_archs(instance.archs)]
     lines += [word("table_kernel", f'"{quotable(instance.table_kernel)}"')] if instance.table_kernel else []
     lines += [macro_tile(config.macro_tile), word("asks", constraints(instance.constraints)), word("runs_as", made_as)]
+    lines += order(instance)
     kernel = f"{instance.signature.op}_{kernel}"
     lines.append(word("launch", f"ckgen::launch_{kernel}", f"ckgen::{kernel}_workspace_of"))
     strategy = strategy_of(config)

@@ -13,6 +13,7 @@ from ckgen.families.common.family import Family
 from ckgen.families.common.instance_names import read_instance_name
 from ckgen.families.common.key import pack
 from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.order import Order
 from ckgen.families.common.profile_words import word_of
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
@@ -36,6 +37,7 @@ from ckgen.families.gemm.measured import GemmUnit, TablePlan, table_of
 from ckgen.families.gemm.modules import modules, roundings, templates, unsigned_modules
 from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
+from ckgen.families.gemm.order import order_of
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.profile import FIELDS, covering, words
 from ckgen.families.gemm.query import GemmQuery
@@ -203,6 +205,10 @@ class FamilyOfGemms(Family[GemmSignature]):
     def covering(self, signature: GemmSignature, configs: Sequence[Config]) -> tuple[int, ...]:
         """By what they ask of a problem."""
         return covering([self.constraints_of(signature, one) for one in configs], configs, self.takes_alike)
+
+    def order_of(self, signature: GemmSignature, config: Config, archs: Sequence[str]) -> Order:
+        """By what Configs say of K."""
+        return order_of(signature, config, archs)
 
     def takes_alike(self, one: Config, other: Config) -> bool:
         """Whether problems are the same to both, beside what Constraints ask."""

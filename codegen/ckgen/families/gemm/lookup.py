@@ -13,6 +13,7 @@ from ckgen.families.common.cpp_words import why_not_a_name
 from ckgen.families.common.ladder import Rung
 from ckgen.families.common.query import ExternalKernel
 from ckgen.families.gemm.measured import GemmUnit, GroupKey, TablePlan
+from ckgen.families.gemm.one_order import choice_of_ladder, order_in
 from ckgen.families.gemm.row_key import RowKey
 
 _MAX_INDEX = 0xFFFF
@@ -29,6 +30,7 @@ def table_view(unit: GemmUnit, table: TablePlan, row_key: Callable[[int], RowKey
     groups = [
         {
             **_of_key(key, row_key),
+            "order": _order(unit, table, key, winners),
             "rungs": [_rung(rung, *winners[rung.choice]) for rung in group.runnable.rungs],
             "external_rungs": [_rung(rung, externals[rung.choice], 1) for rung in group.external.rungs],
         }
@@ -76,6 +78,16 @@ def _of_key(key: GroupKey, row_key: Callable[[int], RowKey]) -> dict[str, Any]:
     words = row_key(batch)
     arguments = ", ".join(filter(None, (str(n), str(k), words.cpp)))
     return {"title": words.text(n, k), "name": words.name(n, k), "arguments": arguments}
+
+
+def _order(unit: GemmUnit, table: TablePlan, key: GroupKey, winners: Sequence[tuple[str, int]]) -> str:
+    """Whose order of additions answers all M of a ladder that has several; empty where the first rung's is the one."""
+    orders = {order_in(unit.instances, table.choices[at]) for _, at in table.groups[key].runnable.sizes()}
+    choice = choice_of_ladder(unit, table, key) if len(orders) > 1 else None
+    if choice is None:
+        return ""
+    winner, k_batch = winners[table.choices.index(choice)]
+    return ", ".join((winner, *([f"k_batch({k_batch})"] if k_batch != 1 else [])))
 
 
 def _rung(rung: Rung, winner: str, k_batch: int) -> str:

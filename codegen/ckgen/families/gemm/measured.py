@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.ladder import EMPTY_LADDER, Ladder
@@ -38,12 +38,16 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """All rows of one (signature, target). Rungs index `choices` and `externals`."""
+    """All rows of one (signature, target). Rungs index `choices` and `externals`.
+
+    `one_order` remembers what one_order.py found, by unit: several may share a table.
+    """
 
     target: Target
     groups: Mapping[GroupKey, GroupPlan]
     choices: tuple[Choice, ...]
     externals: tuple[ExternalKernel, ...]
+    one_order: dict[tuple[str, GroupKey], Choice | None] = field(default_factory=dict, compare=False, repr=False)
 
     def measured(self) -> Iterator[Measured]:
         """What instances answer, then the rest, each by key and M."""

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cache
 from operator import attrgetter
 
+from ckgen.families.common.order import MOST_UNORDERED
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.problem_tables import SIGNATURE_RULES
 from ckgen.families.gemm.signature import GemmSignature
@@ -166,8 +167,8 @@ def beyond_splits(constraints: Constraints, splits: int, wishes: Wishes) -> Prob
     """Whether K is split more often than the instance does, or otherwise than is asked for."""
     if splits > constraints.max_k_batch:
         return ProblemFinding("gemm.instance.max-k-batch", splits, constraints.max_k_batch)
-    if splits > 1 and constraints.atomic_split and wishes.deterministic:
-        return ProblemFinding("gemm.instance.atomic-split", splits, 1)
+    if splits > MOST_UNORDERED and constraints.atomic_split and wishes.deterministic:
+        return ProblemFinding("gemm.instance.atomic-split", splits, MOST_UNORDERED)
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ckgen.families.common.order import OrderIn
 from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.query import Candidate, PlanView, Query, TableWinner, Weighed
@@ -15,6 +16,7 @@ from ckgen.families.gemm.candidates import (
     aiter_k_batch,
     aiter_winner,
     default_cost,
+    far_hits,
     far_rungs,
     group_of,
     recomputed_k_batch,
@@ -25,6 +27,7 @@ from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.decode_dialect import CALLER
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
+from ckgen.families.gemm.one_order import order_in, order_of_ladder, reference_shape, takes_every_batch
 from ckgen.families.gemm.partition import describe, strategy_finding
 from ckgen.families.gemm.predicted.default_cost import predicted_cost, works_of
 from ckgen.families.gemm.problem_rules import check, supports
@@ -95,7 +98,7 @@ class GemmQuery(Query):
 
     def refusal_by_default(self, instance: Instance) -> ProblemFinding | None:
         """Some kernels answer only where a row chose them."""
-        found = self.candidate(Tier.DEFAULT, instance, 1).finding
+        found = self.candidate(Tier.DEFAULT, instance, self.default_splits).finding
         if found is None and instance.constraints.measured_only:
             return ProblemFinding("gemm.instance.untuned", self.shape.m, 0)
         return found
@@ -105,6 +108,8 @@ class GemmQuery(Query):
         finding = self.refusal(instance, k_batch)
         if finding is None and tier is not Tier.EXACT and instance.backend is Backend.HIP:
             finding = self.declined(instance)
+        if finding is None:
+            finding = self.out_of_order(instance, k_batch)
         return Candidate(tier, instance, k_batch, row, finding)
 
     def named_by_table(self) -> TableWinner | None:
@@ -151,7 +156,7 @@ class GemmQuery(Query):
         table = unit.table(self.target)
         group = group_of(table, self.shape)
         if table is not None and group is not None:
-            for hit in far_rungs(group.runnable, self.shape.m, near_gap()):
+            for hit in self._far(unit, table, group):
                 yield self._rung(unit, table, group, hit)
 
     def of_other_cus(self, unit: GemmUnit) -> Iterator[Candidate]:
@@ -166,6 +171,9 @@ class GemmQuery(Query):
             hits = ([up] if up is not None else []) + list(far_rungs(group.runnable, self.shape.m, near_gap()))
             for hit in hits:
                 instance = unit.instances[table.choices[hit.choice].instance]
+                if self.wishes.batch_invariant:  # splits that M decides have no one order
+                    yield self.candidate(Tier.OTHER_CU, instance, self.default_splits, group.rows[hit.m])
+                    continue
                 k_batch = recomputed_k_batch(instance, self.cost_shape, cu_num)
                 found = self.candidate(Tier.OTHER_CU, instance, k_batch, group.rows[hit.m])
                 while found.finding is not None and found.k_batch > 1:
@@ -213,6 +221,44 @@ class GemmQuery(Query):
     def why_no_row(self, unit: GemmUnit, tier: Tier) -> str:
         """By ladders of M."""
         return explain.why_no_row(self.plan, unit, self.target, self.shape, self.row_key, tier)
+
+    def one_order(self) -> OrderIn:
+        """That of the ladder in the target's own table; else of the default that costs least at ORDER_M."""
+        found = order_of_ladder(self.unit, self.target, self.shape)
+        return found if found.number else self._order_of_defaults()
+
+    def sizes_of_order(self) -> tuple[int, int]:
+        """N and K."""
+        return self.shape.n, self.shape.k
+
+    def _order_of_defaults(self) -> OrderIn:
+        unit: GemmUnit | None = self.unit
+        if unit is None:
+            return OrderIn()
+        taking = [one for at in unit.default_indices(self.target.gfx) if self._takes_every_m(one := unit.instances[at])]
+        batch = self.cost_shape.batch if self.signature.batched else 1
+        sizes = reference_shape(self.cost_shape, batch)
+        best = min(taking, key=lambda one: default_cost(one, sizes, self.target.cu_num), default=None)
+        return best.order_in(1) if best is not None else OrderIn()
+
+    def _takes_every_m(self, instance: Instance) -> bool:
+        """What M makes a matrix too large for is not looked at."""
+        unbounded = replace(instance, constraints=replace(instance.constraints, max_ab=0, max_c=0))
+        takes = takes_every_batch(instance.constraints) and instance.order_in(1).number != 0
+        return takes and self.refusal(unbounded, 1) is None
+
+    def _far(self, unit: GemmUnit, table: TablePlan, group: GroupPlan) -> Iterator[RungHit]:
+        """Beyond the near gap; in one order the next rungs that have it, whatever stands between."""
+        if not self.wishes.batch_invariant:
+            yield from far_rungs(group.runnable, self.shape.m, near_gap())
+            return
+        order = self.one_order()
+        sizes = [(m, at) for m, at in group.runnable.sizes() if order_in(unit.instances, table.choices[at]) == order]
+        yield from far_hits(
+            next((one for one in sizes if one[0] >= self.shape.m), None),
+            next((one for one in reversed(sizes) if one[0] < self.shape.m), None),
+            self.shape.m,
+        )
 
     def _as_aiter(self, unit: GemmUnit, table: TablePlan, group: GroupPlan) -> Iterator[Candidate]:
         module = self.plan.rounded(unit.module)

@@ -11,6 +11,7 @@ from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.either_rows import EitherRows
 from ckgen.families.common.m_policy import Rounded, Rounding
+from ckgen.families.common.order import Order
 from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
@@ -31,6 +32,7 @@ from ckgen.families.moe.constraints import constraints_of
 from ckgen.families.moe.grammar import hints
 from ckgen.families.moe.kernel_set import MoeSetReader
 from ckgen.families.moe.module import moe_module
+from ckgen.families.moe.order import order_of
 from ckgen.families.moe.parts import part_signatures
 from ckgen.families.moe.query import MoeQuery
 from ckgen.families.moe.robust import config_of_leaf, robust_configs, ruled_module
@@ -85,6 +87,10 @@ class MoeFamily(FamilyOfGemms):
     def constraints_of(self, signature: GemmSignature, config: Config) -> Constraints:
         """The numbers that a problem of `signature` must satisfy for `config`."""
         return constraints_of(signature, config)
+
+    def order_of(self, signature: GemmSignature, config: Config, archs: Sequence[str]) -> Order:
+        """Of both products of a layer."""
+        return order_of(signature, config, archs)
 
     def parts(self, signature: GemmSignature, config: Config) -> Sequence[tuple[GemmSignature, Config]]:
         """The gate_up and down kernels of a layer that is made of two."""

@@ -3,7 +3,7 @@
 #include <ckgen/describe_unit.hpp>
 #include <ckgen/host_launch.hpp>
 
-#if CKGEN_RUNTIME_ABI != 12
+#if CKGEN_RUNTIME_ABI != 13
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
@@ -37,12 +37,14 @@ constexpr ckgen::InstanceDesc instances[] = {
         .archs(gfx942)
         .macro_tile(128, 128, 128)
         .own(fmha_config().tile_qk(128, 128, 32).tile_v(128, 32).hdims(128, 128).pads(true, true).d_multiple(8).dv_multiple(8).sink_tokens(false))
+        .order(0x92bb4f2dU, 0x00000000U)
         .launch(ckgen::launch_fmha, ckgen::fmha_workspace_of),
     instance("fmha_fp16_masked_host_16x64_t0", 0xb925b0763b470bbbULL, signature, ckgen::Backend::host)
         .archs(x86_64_v3)
         .macro_tile(16, 1, 64)
         .runs_as(host(ckgen::Isa::x86_64_v3))
         .own(fmha_config().tile_qk(16, 64, 1).tile_v(256, 1).hdims(256, 256).pads(true, true).d_multiple(1).dv_multiple(1).max_splits(128).takes_items().merge_heads().rows_together(32))
+        .order(0xeb8761d0U, 0x00000000U)
         .launch(ckgen::launch_fmha, ckgen::fmha_workspace_of),
 };
 

@@ -12,6 +12,7 @@ namespace gfx942_304 {
 
 using ckgen::describe::rung, ckgen::describe::k_batch, ckgen::describe::ladder, ckgen::describe::group;
 using ckgen::describe::with_external, ckgen::describe::slots_of, ckgen::describe::lookup_table;
+using ckgen::describe::in_order_of;
 
 // Kernels of libraries that are not generated here: library, name.
 enum External : std::uint16_t {
@@ -32,9 +33,9 @@ constexpr ckgen::Rung n512_k1024_external[] = {
     rung(128, asm_ZN5aiter3fooE),
 };
 
-// N, K and, where the signature has one, batch.
+// N, K and, where the signature has one, batch; whose order of additions answers all M, where rungs differ in it.
 constexpr ckgen::Group groups[] = {
-    with_external<n512_k1024_external>(ladder<n512_k1024>(512, 1024)),
+    in_order_of(with_external<n512_k1024_external>(ladder<n512_k1024>(512, 1024)), ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1),
 };
 constexpr auto slots = slots_of(groups);
 

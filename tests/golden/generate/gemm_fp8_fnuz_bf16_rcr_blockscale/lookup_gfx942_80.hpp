@@ -12,6 +12,7 @@ namespace gfx942_80 {
 
 using ckgen::describe::rung, ckgen::describe::k_batch, ckgen::describe::ladder, ckgen::describe::group;
 using ckgen::describe::with_external, ckgen::describe::slots_of, ckgen::describe::lookup_table;
+using ckgen::describe::in_order_of;
 
 // Measured M and who won: rung(M, …), or rung(first M, last M, step, …); one split of K where no k_batch is said.
 
@@ -19,7 +20,7 @@ constexpr ckgen::Rung n512_k1024[] = {
     rung(64, ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3),
 };
 
-// N, K and, where the signature has one, batch.
+// N, K and, where the signature has one, batch; whose order of additions answers all M, where rungs differ in it.
 constexpr ckgen::Group groups[] = {
     ladder<n512_k1024>(512, 1024),
 };

@@ -41,6 +41,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(128, 128, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(128, 128, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x3fc67438U, 0xec8462f0U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1", 0xec12c30b58810d4fULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -48,6 +49,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(16, 64, 128)
         .asks(constraints().n_multiple(4).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(16, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x593a1779U, 0xfee8927eU)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1", 0x4e4a5d94cdafd0c9ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -55,6 +57,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(16, 64, 256)
         .asks(constraints().n_multiple(4).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(16, 64, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x98be1c4cU, 0x3b03f900U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0x50bc697d8c70e264ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -62,6 +65,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(32, 128, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(32, 128, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x81fcf189U, 0x33b4a759U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1", 0x2be236abc801207dULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -69,6 +73,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(32, 64, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(32, 64, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x98be1c4cU, 0x3b03f900U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0xa11d142f850e28baULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -76,6 +81,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 128, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 128, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x3fc67438U, 0xec8462f0U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1", 0xca37149a25dd92e6ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -83,6 +89,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 64, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0xf5c6f125U, 0x6069f505U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0xa645dc22ace0edddULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -90,6 +97,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 64, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x3fc67438U, 0xec8462f0U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_bf16_rcr_blockscale_ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0x0b86dab0960e9635ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -97,6 +105,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 64, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x81fcf189U, 0x33b4a759U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
 };
 
@@ -212,6 +221,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(128, 128, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(128, 128, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x3fc67438U, 0xec8462f0U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1", 0x7d7e510bb50193a9ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -219,6 +229,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(16, 64, 128)
         .asks(constraints().n_multiple(4).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(16, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x593a1779U, 0xfee8927eU)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1", 0xb9629701c9def058ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -226,6 +237,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(16, 64, 256)
         .asks(constraints().n_multiple(4).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(16, 64, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x98be1c4cU, 0x3b03f900U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0x0955817e97fc0185ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -233,6 +245,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(32, 128, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(32, 128, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x81fcf189U, 0x33b4a759U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1", 0x9a64c926014dd34cULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -240,6 +253,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(32, 64, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(32, 64, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x98be1c4cU, 0x3b03f900U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0xca3a92b06bd3ffceULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -247,6 +261,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 128, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 128, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x3fc67438U, 0xec8462f0U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1", 0xb532af280c5d2ae1ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -254,6 +269,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 64, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0xf5c6f125U, 0x6069f505U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3", 0x56244214b958c9e3ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -261,6 +277,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 64, 128)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).min_k(257).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 128).k_batch_mode(2).pads(true, true, true))
+        .order(0x3fc67438U, 0xec8462f0U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
     instance("gemm_fp8_fnuz_fp16_rcr_blockscale_ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1", 0xcd7f6336f1e24a10ULL, signature, ckgen::Backend::ck)
         .archs(gfx942)
@@ -268,6 +285,7 @@ constexpr ckgen::InstanceDesc instances[] = {
         .macro_tile(64, 64, 256)
         .asks(constraints().n_multiple(8).k_multiple(128).k_multiple_per_split(128).max_k_batch(128).atomic_split().max_ab(4294967295))
         .runs_as(twin(64, 64, 256).k_batch_mode(2).pads(true, true, true))
+        .order(0x81fcf189U, 0x33b4a759U)
         .launch(ckgen::launch_gemm_twin, ckgen::gemm_twin_workspace_of),
 };
 
