@@ -17,7 +17,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_recorder {
 
 using namespace ckgen;
 
@@ -383,4 +383,4 @@ TEST_F(RecorderTest, TheVerboseLineIsVersionedAndAReproducer) {
             "K = 2050 is not a multiple of 128 (rule gemm.blockscale.k-group)\n");
 }
 
-}  // namespace
+}  // namespace test_recorder
