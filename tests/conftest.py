@@ -23,8 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="rewrite tests/golden/ with what the tests produce")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with the most slow tests first: workers that get whole files are then done together."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files with the most slow tests first: workers that get whole files are then done together. Tests in a browser run
+    where -m names them."""
+    if "browser" not in config.option.markexpr:
+        away = [item for item in items if item.get_closest_marker("browser")]
+        items[:] = [item for item in items if item not in away]
+        config.hook.pytest_deselected(items=away)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
 

@@ -20,7 +20,7 @@ BELOW = {
     "build": {"model", "specs", "tables", "families", "plan", "emit"},
     "workload": {"model", "tables", "families", "plan"},
     "runtime": {"model", "families"},
-    "report": {"model", "tables", "plan", "emit", "build"},
+    "report": {"model", "specs", "tables", "families", "plan", "emit", "build", "workload", "measure", "tune", "fuzz"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
     "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},

@@ -303,3 +303,40 @@ def test_all_errors_of_a_profile_come_at_once_and_nothing_is_planned(tables: Pat
     assert has_errors(plan_with(tables, file))
     with pytest.raises(UsageError, match=r"did you mean 'minimal'\?"):
         profile_file(Path("minimum"))
+
+
+def test_what_a_clause_is_without_is_left_out_of_rows_and_defaults(tmp_path: Path) -> None:
+    """A row of bf16 and fp16 is kept as long as either instance is."""
+    rare = "1x128x128_256x128x64x128_16x16_32x32_2x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3"
+    table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16, f"a8w8_blockscale_{rare}")])
+    plain = plan_with(table)
+    both = {f"gemm_fp8_fnuz_{c}_rcr_blockscale_ck_{rare}" for c in ("bf16", "fp16")}
+    _, *_, default = (name for name in sorted(names(plain)) if name.startswith("gemm_bf16_rcr_ck_tile_compv3_"))
+    profile = tmp_path / "p.yaml"
+
+    def without(*gone: str) -> GenerationPlan:
+        profile.write_text(f"name: p\nabout: a\nkeep: {{without: [{', '.join(gone)}]}}\n")
+        return plan_with(table, profile)
+
+    assert both <= names(plain)
+    assert names(plain) - names(without(default)) == {default}
+    pruned = without(*both)
+    assert names(plain) - names(pruned) == both and fate_words(pruned) == {"left_out": 1}
+    assert names(without(min(both))) == names(plain)
+
+
+def test_a_rule_is_left_out_whole_where_a_clause_is_without_one_of_its_arms(tables: Path, tmp_path: Path) -> None:
+    plain = plan_with(tables)
+    unit = next(unit for unit in plain.units if unit.heuristics)
+    leaf = unit.instances[unit.heuristics[0].leaves[0]].name
+    profile = tmp_path / "p.yaml"
+    profile.write_text(f"name: p\nabout: a\nkeep: {{without: [{leaf}]}}\n")
+    (pruned,) = (one for one in plan_with(tables, profile).units if one.name == unit.name)
+    assert len(pruned.heuristics) == len(unit.heuristics) - 1
+
+
+def test_a_name_that_no_instance_has_is_an_error_in_its_place() -> None:
+    with pytest.raises(InputError) as caught:
+        load_profile("name: p\nabout: a\nkeep:\n  - without:\n      - gemm_nonsense\n", "p.yaml")
+    (found,) = caught.value.diagnostics
+    assert (found.code, str(found.location)) == ("K005", "p.yaml:5") and "gemm_nonsense" in found.message

@@ -19,6 +19,8 @@ COMMANDS = {
     "export": Entry("ckgen.cli.export", "Print every instance as one JSON document."),
     "tune": Entry("ckgen.cli.tune", "Time every candidate, and write the table of the winners."),
     "shapes": Entry("ckgen.cli.shapes", "Say what a model asks of kernels, and what tables cover of it."),
+    "report": Entry("ckgen.cli.report", "Pages of what tables cover, and of what tunes found."),
+    "diff": Entry("ckgen.cli.diff", "Say what tables choose otherwise than others did."),
     "record": Entry("ckgen.cli.record", "Collect the shapes that no table holds: from logs and lists."),
     "heuristic": Entry("ckgen.cli.heuristic", "Fit, judge and show decision rules, which answer where no table does."),
     "kernel-set": Entry("ckgen.cli.kernel_set", "Make kernel sets of what other tools ask for."),

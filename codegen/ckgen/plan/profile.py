@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from ckgen.families.common.naming import instance_name
 from ckgen.families.common.signature import Signature
 from ckgen.families.registry import AnyFamily, family_of
 from ckgen.model.backend import Backend
@@ -35,13 +36,15 @@ class Clause:
 
     `asked` is what a clause asks of kernels, by the `profile_key` of the families that have the words: it is about
     those families alone, or about all where it is empty. `sources` are TABLES, HEURISTICS and names of kernel sets.
-    `cover` keeps of the kernels of a signature on an arch only what it needs.
+    `cover` keeps of the kernels of a signature on an arch only what it needs. `without` are names of instances that do
+    not fit.
     """
 
     asked: Mapping[str, Asked] = field(default_factory=dict)
     backends: frozenset[Backend] | None = None
     sources: frozenset[str] | None = None
     cover: bool = False
+    without: frozenset[str] = frozenset()
 
     def names_backend(self, backend: Backend) -> bool:
         """Whether kernels of the backend are meant."""
@@ -67,7 +70,13 @@ class Clause:
                 word = family.config_word(signature, config, name)
                 if word is not None and word not in words:
                     return False
-        return True
+        return not self.without or instance_name(signature, config.backend, config) not in self.without
+
+    def asks_configs(self, family: AnyFamily) -> bool:
+        """Whether more of a kernel than its backend decides."""
+        return bool(self.without) or any(
+            name in family.config_words for name, _ in self.asked.get(family.profile_key, ())
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,7 @@ def clauses_about(profiles: Sequence[Profile], signature: Signature, source: str
 def admitting(clauses: Sequence[Clause], signature: Signature) -> Callable[[Config], Admission]:
     """`admitted_by` for many kernels of a signature: asked once per backend where no clause asks more of a kernel."""
     family = family_of(signature)
-    if any(name in family.config_words for clause in clauses for name, _ in clause.asked.get(family.profile_key, ())):
+    if any(clause.asks_configs(family) for clause in clauses):
         return lambda config: admitted_by(clauses, signature, config)
     known: dict[Backend, Admission] = {}
 

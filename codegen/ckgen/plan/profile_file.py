@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.registry import FAMILIES, AnyFamily
+from ckgen.families.registry import FAMILIES, AnyFamily, family_of_name
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import YAML, DocumentError, read_text
@@ -78,7 +78,7 @@ class _ProfileReader(DocumentReader):
 
     def _clause(self, node: Located) -> Clause | None:
         families = speaking()
-        found = self._mapping(node, (*families, "backends", "sources", "cover"), ())
+        found = self._mapping(node, (*families, "backends", "sources", "cover", "without"), ())
         if found is None:
             return None
         backends = self._words(found.get("backends"), [str(backend) for backend in Backend])
@@ -92,7 +92,16 @@ class _ProfileReader(DocumentReader):
             backends=frozenset(map(Backend, backends)) if backends is not None else None,
             sources=sources,
             cover="true" in (cover or ()),
+            without=self._instances(found.get("without")),
         )
+
+    def _instances(self, node: Located | None) -> frozenset[str]:
+        names = self._words(node, None) or frozenset()
+        for item in node.items() if node is not None else ():
+            name = item.value
+            if isinstance(name, str) and family_of_name(name).parse_instance(name) is None:
+                self.say("K005", item, f"no instance has this name: {name!r}", "see `ckgen list instances`")
+        return names
 
     def _asked(self, node: Located, key: str, known: Mapping[str, Sequence[str] | None]) -> Asked:
         if node.value == {}:
@@ -142,6 +151,7 @@ def profile_schema() -> dict[str, Any]:
         "backends": _one_or_more([str(backend) for backend in Backend]),
         "sources": {"description": "tables, heuristics, and names of kernel sets", **_one_or_more(None)},
         "cover": {"type": "boolean"},
+        "without": {"description": "names of instances", **_one_or_more(None)},
     }
     filtered = {"type": "object", "properties": clause, "additionalProperties": False}
     return {
