@@ -33,6 +33,7 @@ fi
 export PATH="$PWD/.venv/bin:$PATH"
 export LC_ALL=C.UTF-8  # else Python sets a part of it for what it starts, and ccache takes that for another compile
 unset CKGEN_TEST_BUILD
+unset PYTHONDONTWRITEBYTECODE  # else each of the hundreds of commands that tests start compiles ckgen's modules again
 # Many of the builds below compile the same sources with the same flags, each in a folder of its own.
 export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache" CCACHE_BASEDIR="$PWD"
 

@@ -31,7 +31,7 @@ inline FmhaSplitProblem problem_of(const Batch& batch) {
   return p;
 }
 
-struct Plan {
+struct SplitPlan {
   FmhaSplitSizes sizes;
   std::vector<FmhaSplitItem> items;
   std::vector<FmhaCombineItem> combine;
@@ -39,12 +39,12 @@ struct Plan {
   std::vector<std::int64_t> indptr;
 };
 
-inline Plan plan_in(const FmhaSplitProblem& p, const FmhaSplitSizes& room) {
-  Plan plan{{},
-            std::vector<FmhaSplitItem>(static_cast<std::size_t>(room.items)),
-            std::vector<FmhaCombineItem>(static_cast<std::size_t>(room.combine_items)),
-            std::vector<std::int32_t>(static_cast<std::size_t>(p.batch)),
-            std::vector<std::int64_t>(static_cast<std::size_t>(p.batch) + 1)};
+inline SplitPlan plan_in(const FmhaSplitProblem& p, const FmhaSplitSizes& room) {
+  SplitPlan plan{{},
+                 std::vector<FmhaSplitItem>(static_cast<std::size_t>(room.items)),
+                 std::vector<FmhaCombineItem>(static_cast<std::size_t>(room.combine_items)),
+                 std::vector<std::int32_t>(static_cast<std::size_t>(p.batch)),
+                 std::vector<std::int64_t>(static_cast<std::size_t>(p.batch) + 1)};
   const auto made = fmha_split_plan(p, {plan.items.data(), room.items, plan.combine.data(), room.combine_items,
                                         plan.splits.data(), plan.indptr.data()});
   EXPECT_TRUE(made) << made.status().message;
@@ -52,7 +52,7 @@ inline Plan plan_in(const FmhaSplitProblem& p, const FmhaSplitSizes& room) {
   return plan;
 }
 
-inline Plan plan_of(const FmhaSplitProblem& p) {
+inline SplitPlan plan_of(const FmhaSplitProblem& p) {
   const auto sizes = fmha_split_sizes(p);
   EXPECT_TRUE(sizes) << sizes.status().message;
   return plan_in(p, *sizes);
@@ -69,7 +69,7 @@ inline bool visible(const FmhaMask& mask, std::int64_t length_q, std::int64_t le
 }
 
 /// Every visible cell is in exactly one item; parts, partial rows and combine items fit together.
-inline void expect_covered(const FmhaSplitProblem& p, const Plan& plan) {
+inline void expect_covered(const FmhaSplitProblem& p, const SplitPlan& plan) {
   const std::int64_t group = p.merge_heads ? p.heads_q / p.heads_k : 1;
   EXPECT_EQ(plan.sizes.heads, p.merge_heads ? p.heads_k : p.heads_q);
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<FmhaSplitItem>> parts;

@@ -9,7 +9,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_attach {
 
 using namespace ckgen;
 using tiny::Code;
@@ -241,4 +241,4 @@ TEST_F(AttachPlan, PreloadsInC) {
   ckgen_dispatcher_destroy(dispatcher);
 }
 
-}  // namespace
+}  // namespace test_attach

@@ -6,7 +6,7 @@
 #include "tiny_library.hpp"
 
 namespace ckgen {
-namespace {
+namespace test_batch_invariance {
 
 /// Two tables' rungs, and one default: orders of additions 5 (small, medium) and 6 (atomic).
 TEST(BatchInvariance, OneOrderOfAdditionsAnswersEveryM) {
@@ -43,5 +43,5 @@ TEST(BatchInvariance, OneOrderOfAdditionsAnswersEveryM) {
   EXPECT_TRUE(ordered.select(tiny::problem(16, 1024, 2048), on));
 }
 
-}  // namespace
+}  // namespace test_batch_invariance
 }  // namespace ckgen

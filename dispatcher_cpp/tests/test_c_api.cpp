@@ -9,7 +9,7 @@
 #include "c_api_fixture.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_c_api {
 
 class CApi : public tiny::CApiFixture {
  protected:
@@ -265,4 +265,4 @@ TEST_F(CApi, CountersAndWhatIsTunedAreTold) {
   ckgen_dispatcher_destroy(counting);
 }
 
-}  // namespace
+}  // namespace test_c_api

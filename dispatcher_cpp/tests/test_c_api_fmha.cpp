@@ -5,7 +5,7 @@
 
 #include "c_api_fmha_fixture.hpp"
 
-namespace {
+namespace test_c_api_fmha {
 
 using namespace c_api_fmha;
 
@@ -94,4 +94,4 @@ TEST_F(CApiFmha, StructsOfAnEarlierVersionAreTold) {
   EXPECT_EQ(ckgen_run_fmha(dispatcher, plan, nullptr, nullptr, nullptr, message()), CKGEN_INVALID_ARGUMENT);
 }
 
-}  // namespace
+}  // namespace test_c_api_fmha

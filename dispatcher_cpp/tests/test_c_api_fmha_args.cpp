@@ -5,7 +5,7 @@
 
 #include "c_api_fmha_fixture.hpp"
 
-namespace {
+namespace test_c_api_fmha_args {
 
 using namespace c_api_fmha;
 
@@ -135,4 +135,4 @@ TEST_F(CApiFmhaArgs, WhatAppendIsGivenArrives) {
   EXPECT_EQ(seen.shape.rotary_dim, 6);
 }
 
-}  // namespace
+}  // namespace test_c_api_fmha_args

@@ -6,7 +6,7 @@
 
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_c_api_fmha_signature {
 
 class CApiFmhaSignature : public ::testing::Test {
  protected:
@@ -43,4 +43,4 @@ TEST_F(CApiFmhaSignature, NumbersThatAreNoSignatureAreNotTakenForOne) {
     EXPECT_EQ(ckgen_signature_text(number | wrong, message()), CKGEN_INVALID_ARGUMENT) << std::hex << wrong;
 }
 
-}  // namespace
+}  // namespace test_c_api_fmha_signature

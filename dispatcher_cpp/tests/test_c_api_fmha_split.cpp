@@ -10,7 +10,7 @@
 #include <ckgen/c_api_fmha_split.h>
 #include <ckgen/fmha_split.hpp>
 
-namespace {
+namespace test_c_api_fmha_split {
 
 class CApiFmhaSplit : public testing::Test {
  protected:
@@ -183,4 +183,4 @@ TEST_F(CApiFmhaSplit, DefaultsAreThoseOfCpp) {
   EXPECT_EQ(x.corner, static_cast<std::int32_t>(own.mask.corner));
 }
 
-}  // namespace
+}  // namespace test_c_api_fmha_split

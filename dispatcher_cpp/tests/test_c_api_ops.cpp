@@ -11,7 +11,7 @@
 #include "c_api_fixture.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_c_api_ops {
 
 using ckgen::DType;
 using ckgen::Op;
@@ -249,4 +249,4 @@ TEST_F(CApiOps, ProblemsOfTheFirstVersionAreRead) {
   EXPECT_NE(std::string(text).find("N = 0"), std::string::npos) << text;
 }
 
-}  // namespace
+}  // namespace test_c_api_ops

@@ -9,7 +9,7 @@
 #include <ckgen/c_api.h>
 #include <ckgen/stream_k.hpp>
 
-namespace {
+namespace test_c_api_stream_k {
 
 using Sizes = std::array<std::int64_t, 4>;
 using Tile = std::array<std::int64_t, 3>;
@@ -181,4 +181,4 @@ TEST_F(CApiStreamK, WhatIsMissingIsRefused) {
   EXPECT_STREQ(text_, "a struct's size field is smaller than the struct");
 }
 
-}  // namespace
+}  // namespace test_c_api_stream_k

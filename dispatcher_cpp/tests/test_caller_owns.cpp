@@ -6,7 +6,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_caller_owns {
 
 using namespace ckgen;
 using namespace ckgen::describe;
@@ -187,4 +187,4 @@ TEST(Declined, OfExpertsByTheRowsOfAProductWhateverMAndTheRouting) {
   EXPECT_FALSE(declined(MoePart::layer, 128, 128, "gfx942:80"));
 }
 
-}  // namespace
+}  // namespace test_caller_owns

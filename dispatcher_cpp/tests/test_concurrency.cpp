@@ -21,7 +21,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_concurrency {
 
 using namespace ckgen;
 
@@ -304,4 +304,4 @@ TEST_F(Concurrency, TheCApiServesThreadsFromOneDispatcherAndOneDevice) {
   ckgen_registry_destroy(c_registry);
 }
 
-}  // namespace
+}  // namespace test_concurrency

@@ -9,7 +9,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_device {
 
 using namespace ckgen;
 
@@ -113,4 +113,4 @@ TEST_F(MockHip, AGpuWithoutADeviceLauncherIsRefusedBeforeAnyLaunch) {
   EXPECT_STREQ(status.message, "tiny_medium has no device launcher: it cannot run on gfx942");
 }
 
-}  // namespace
+}  // namespace test_device

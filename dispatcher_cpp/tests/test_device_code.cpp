@@ -12,7 +12,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_device_code {
 
 using namespace ckgen;
 using tiny::Code;
@@ -346,4 +346,4 @@ TEST_F(DeviceCodeTest, WhatHipAnswersIsSaidWithCallKernelAndArch) {
   EXPECT_TRUE(own.run(made, args(), nullptr, nullptr).ok()) << "a failure is not kept";
 }
 
-}  // namespace
+}  // namespace test_device_code

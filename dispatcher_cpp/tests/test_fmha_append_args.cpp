@@ -3,7 +3,7 @@
 
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_fmha_append_args {
 
 using namespace ckgen;
 using tiny::attention;
@@ -188,4 +188,4 @@ TEST_F(FmhaAppend, NothingNewIsNothingToLaunch) {
   EXPECT_EQ(seen.launches, 0);
 }
 
-}  // namespace
+}  // namespace test_fmha_append_args

@@ -8,7 +8,7 @@
 #include <backends/ck_tile/fmha_append_limits.hpp>
 
 namespace ckgen::tile {
-namespace {
+namespace test_fmha_append_limits {
 
 alignas(16) unsigned char memory[64];
 std::int32_t numbers[4];
@@ -88,5 +88,5 @@ TEST(FmhaAppendLimits, Memory) {
             "a stride of the cache of V of 2147483648: ck_tile counts in 32 bits");
 }
 
-}  // namespace
+}  // namespace test_fmha_append_limits
 }  // namespace ckgen::tile

@@ -5,7 +5,7 @@
 
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_fmha_args {
 
 using namespace ckgen;
 using tiny::attention;
@@ -251,4 +251,4 @@ TEST_F(FmhaArguments, LengthsOfKeysNeedAnInstanceThatPadsThem) {
             "seqlen_k is given, and kernel2 takes whole tiles of 12 keys only");
 }
 
-}  // namespace
+}  // namespace test_fmha_args

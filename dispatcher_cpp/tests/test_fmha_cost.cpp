@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace test_fmha_cost {
 
 using namespace ckgen;
 using tiny::exact;
@@ -164,4 +164,4 @@ TEST(FmhaCost, SplitsAreTheFewestOfAsLongPartsThatFillARound) {
   EXPECT_EQ(weighed(split(64, 128, 128), scheduled, 304), (std::vector<std::uint32_t>{1}));
 }
 
-}  // namespace
+}  // namespace test_fmha_cost

@@ -1,7 +1,7 @@
 // What an instance asks of a legal problem of attention: sizes, tiles, splits and promises.
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_fmha_instance_rules {
 
 using namespace ckgen;
 using tiny::attention;
@@ -291,4 +291,4 @@ TEST_F(FmhaInstanceRules, NumbersThatNoTileHasAreNotRegistered) {
   EXPECT_NE(refusal([](FmhaConfig&) {}, tiny::fp16).find("only attention has attention's tiles"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_fmha_instance_rules

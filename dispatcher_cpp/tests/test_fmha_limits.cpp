@@ -8,7 +8,7 @@
 #include <backends/ck_tile/fmha_limits.hpp>
 
 namespace ckgen::tile {
-namespace {
+namespace test_fmha_limits {
 
 alignas(16) unsigned char memory[64];
 std::int32_t numbers[4];
@@ -212,5 +212,5 @@ TEST(FmhaLimits, StridesOfOneRowOrHeadOrSequenceDoNotMatter) {
   EXPECT_TRUE(one.status().ok()) << one.status().message;
 }
 
-}  // namespace
+}  // namespace test_fmha_limits
 }  // namespace ckgen::tile

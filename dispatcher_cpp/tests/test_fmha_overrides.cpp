@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace {
+namespace test_fmha_overrides {
 
 using namespace ckgen;
 using tiny::attention;
@@ -81,4 +81,4 @@ TEST_F(FmhaOverrides, AnOverridesSplitsAreTaken) {
   EXPECT_EQ(own.select(Problem(attention()).fmha(sizes(1, 8, 8, 1, 65536, 128, 128)), device).k_batch, 7U);
 }
 
-}  // namespace
+}  // namespace test_fmha_overrides

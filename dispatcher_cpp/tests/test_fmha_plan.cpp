@@ -7,7 +7,7 @@
 #include "fmha_fixture.hpp"
 #include "guarded_memory.hpp"
 
-namespace {
+namespace test_fmha_plan {
 
 using namespace ckgen;
 using tiny::attention;
@@ -223,4 +223,4 @@ TEST_F(FmhaPlan, ARunNeitherAllocatesNorCopies) {
   EXPECT_EQ(allocations(), before);
 }
 
-}  // namespace
+}  // namespace test_fmha_plan

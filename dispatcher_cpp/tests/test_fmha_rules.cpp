@@ -2,7 +2,7 @@
 // test_fmha_instance_rules.cpp.
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_fmha_rules {
 
 using namespace ckgen;
 using tiny::attention;
@@ -170,4 +170,4 @@ TEST_F(FmhaRules, PagesInVectorsAreOfWholeOnes) {
             "60 elements are no whole vectors of 128, of which pages consist (rule fmha.shape.vectors)");
 }
 
-}  // namespace
+}  // namespace test_fmha_rules

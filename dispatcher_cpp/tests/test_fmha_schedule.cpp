@@ -3,7 +3,7 @@
 
 #include <ckgen/ckgen.hpp>
 
-namespace {
+namespace test_fmha_schedule {
 
 using namespace ckgen;
 
@@ -63,4 +63,4 @@ TEST(FmhaSchedule, ThePlannersAnswerIsPartOfTheShape) {
   EXPECT_TRUE(shape.heads_q == 32 && shape.seqlen_k == 5000);
 }
 
-}  // namespace
+}  // namespace test_fmha_schedule

@@ -6,7 +6,7 @@
 
 #include "counted_new.hpp"
 
-namespace {
+namespace test_fmha_select {
 
 using namespace ckgen;
 using tiny::attention;
@@ -270,4 +270,4 @@ TEST_F(FmhaSelect, SelectionNeitherAllocatesNorDependsOnTheThread) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace
+}  // namespace test_fmha_select

@@ -7,7 +7,7 @@
 
 #include <ckgen/ckgen.hpp>
 
-namespace {
+namespace test_fmha_signature {
 
 using namespace ckgen;
 
@@ -160,4 +160,4 @@ TEST(FmhaSignature, FieldsOfOtherOpsAreRefused) {
   EXPECT_FALSE(signature_status(gemm).ok());
 }
 
-}  // namespace
+}  // namespace test_fmha_signature

@@ -8,7 +8,7 @@
 #include "counted_new.hpp"
 #include "fmha_split_fixture.hpp"
 
-namespace {
+namespace test_fmha_split {
 
 using namespace split_test;
 
@@ -53,11 +53,11 @@ TEST(FmhaSplit, HeadsOfOneWorkgroupDoNotFillADevice) {
   EXPECT_EQ(plan_of(p).sizes.max_splits, 1);  // each head is a workgroup
   FmhaSplitProblem one = p;
   one.heads_q = one.heads_k = 1;
-  const Plan alone = plan_of(one);
+  const SplitPlan alone = plan_of(one);
   EXPECT_GE(alone.sizes.max_splits, 4);
   for (const std::int32_t heads : {32, 40}) {
     p.workgroup_heads = heads;
-    const Plan together = plan_of(p);
+    const SplitPlan together = plan_of(p);
     EXPECT_EQ(together.sizes.heads, 32);
     EXPECT_EQ(together.splits, alone.splits);
     EXPECT_EQ(together.indptr, alone.indptr);
@@ -75,7 +75,7 @@ TEST(FmhaSplit, AStragglerIsSplitAndTheOthersAreNot) {
   FmhaSplitProblem p = problem_of(batch);
   p.heads_q = p.heads_k = 8;
   p.occupancy = 2;
-  const Plan plan = plan_of(p);
+  const SplitPlan plan = plan_of(p);
   EXPECT_GT(plan.splits[17], 8);
   for (std::size_t b = 0; b < 64; ++b) {
     if (b != 17) {
@@ -88,7 +88,7 @@ TEST(FmhaSplit, AStragglerIsSplitAndTheOthersAreNot) {
 
 TEST(FmhaSplit, ManyEqualRequestsAreNotSplit) {
   const Batch batch{std::vector<std::int32_t>(80, 1), std::vector<std::int32_t>(80, 4096)};
-  const Plan plan = plan_of(problem_of(batch));
+  const SplitPlan plan = plan_of(problem_of(batch));
   EXPECT_EQ(plan.sizes.max_splits, 1);
   EXPECT_EQ(plan.sizes.partial_rows, 0);
 }
@@ -99,7 +99,7 @@ TEST(FmhaSplit, AWindowShortensTheKeys) {
   p.mask.masked = true;
   p.mask.window_left = 127;
   p.no_split = true;
-  const Plan plan = plan_of(p);
+  const SplitPlan plan = plan_of(p);
   ASSERT_EQ(plan.sizes.items, 1);
   EXPECT_EQ(plan.items[0].kv_begin, 99872 / 64 * 64);
   EXPECT_EQ(plan.items[0].kv_end, 100000);
@@ -123,7 +123,7 @@ TEST(FmhaSplit, FixedSplitsDoNotDependOnTheBatch) {
 TEST(FmhaSplit, APlanAllocatesNothing) {
   const Batch batch{{1, 40, 1}, {5000, 300, 60000}};
   const FmhaSplitProblem p = problem_of(batch);
-  Plan plan = plan_of(p);
+  SplitPlan plan = plan_of(p);
   const long before = allocations();
   const auto made = fmha_split_plan(p, {plan.items.data(), plan.sizes.items, plan.combine.data(),
                                         plan.sizes.combine_items, plan.splits.data(), plan.indptr.data()});
@@ -147,11 +147,11 @@ TEST(FmhaSplit, PartsAreFourWavesMoreThanTilesAtMostWhateverTheMeansOfClassesSay
     p.heads_q = p.heads_k = 3;
     p.cu_num = x.cu_num;
     p.cost = {0, x.partial_row};
-    const Plan plan = plan_of(p);
+    const SplitPlan plan = plan_of(p);
     EXPECT_LE(plan.sizes.items - p.batch, x.most);
     EXPECT_GT(plan.sizes.items - p.batch, x.most / 2);
     expect_covered(p, plan);
   }
 }
 
-}  // namespace
+}  // namespace test_fmha_split

@@ -6,7 +6,7 @@
 
 #include "fmha_split_fixture.hpp"
 
-namespace {
+namespace test_fmha_split_bound {
 
 using namespace split_test;
 
@@ -36,11 +36,11 @@ TEST(FmhaSplitBound, ABoundHoldsEveryBatchWithinTheMaxima) {
     p.fixed_split_size = below(3) == 0 ? 64 : 0;
     const auto bound = fmha_split_bound(p, {most_q, most_k, below(2) == 0 ? total_q : 0});
     ASSERT_TRUE(bound) << bound.status().message;
-    const Plan padded = plan_in(p, *bound);
+    const SplitPlan padded = plan_in(p, *bound);
     EXPECT_LE(padded.sizes.partial_rows, bound->partial_rows);
     EXPECT_LE(padded.sizes.max_splits, bound->max_splits);
     expect_covered(p, padded);
-    const Plan own = plan_of(p);
+    const SplitPlan own = plan_of(p);
     for (std::size_t i = 0; i < own.items.size(); ++i)
       ASSERT_EQ(std::memcmp(&own.items[i], &padded.items[i], sizeof(FmhaSplitItem)), 0) << i;
   }
@@ -171,4 +171,4 @@ TEST(FmhaSplitBound, SizesBeyond64BitsAreRefused) {
   EXPECT_EQ(told({-1, 1, 1, 2, 1}, 1), "items = -1 is below 0");
 }
 
-}  // namespace
+}  // namespace test_fmha_split_bound

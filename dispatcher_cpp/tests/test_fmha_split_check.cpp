@@ -4,7 +4,7 @@
 
 #include "fmha_split_fixture.hpp"
 
-namespace {
+namespace test_fmha_split_check {
 
 using namespace split_test;
 
@@ -87,7 +87,7 @@ TEST(FmhaSplitCheck, ARefusalNamesTheField) {
   EXPECT_EQ(with([](auto& p) { p.max_workgroups = 1; }), "2 items of 1 workgroups are more than max_workgroups = 1");
   const Batch negative{{1, -1}, {1, 1}};
   EXPECT_EQ(refusal(problem_of(negative)), "seqlen_q[1] = -1 is outside [0, 2147483647]");
-  Plan small = plan_of(good);
+  SplitPlan small = plan_of(good);
   const auto refused = fmha_split_plan(good, {small.items.data(), 1, small.combine.data(), small.sizes.combine_items,
                                               small.splits.data(), small.indptr.data()});
   EXPECT_EQ(refused.status().message,
@@ -105,7 +105,7 @@ TEST(FmhaSplitCheck, TheLargestSizesNeitherOverflowNorLoopForLong) {
   p.cu_num = 1 << 20;
   p.max_splits = most;
   p.cost = {1 << 10, 1 << 10};
-  const Plan plan = plan_of(p);
+  const SplitPlan plan = plan_of(p);
   EXPECT_GT(plan.sizes.max_splits, 1000);
   p.m0 = 65536;
   p.n0 = 65536;
@@ -113,4 +113,4 @@ TEST(FmhaSplitCheck, TheLargestSizesNeitherOverflowNorLoopForLong) {
   EXPECT_EQ(plan_of(p).sizes.items, 1);
 }
 
-}  // namespace
+}  // namespace test_fmha_split_check

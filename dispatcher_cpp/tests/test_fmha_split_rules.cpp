@@ -10,7 +10,7 @@
 
 #include "src/fmha/split_search.hpp"
 
-namespace {
+namespace test_fmha_split_rules {
 
 using namespace ckgen::detail;
 
@@ -90,4 +90,4 @@ TEST(FmhaSplitRules, HardlyAnyRuleOfItsKindIsBetter) {
   EXPECT_LE(sum / rounds, kUsual);
 }
 
-}  // namespace
+}  // namespace test_fmha_split_rules

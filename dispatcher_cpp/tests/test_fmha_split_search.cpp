@@ -7,7 +7,7 @@
 
 #include "fmha_split_fixture.hpp"
 
-namespace {
+namespace test_fmha_split_search {
 
 using namespace split_test;
 
@@ -36,7 +36,7 @@ std::int64_t slots_of(const FmhaSplitProblem& p) {
 }
 
 /// When the last workgroup of a grid is done that starts in order, each as soon as a slot is free.
-std::int64_t makespan_of(const FmhaSplitProblem& p, const Plan& plan) {
+std::int64_t makespan_of(const FmhaSplitProblem& p, const SplitPlan& plan) {
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> free_at;
   for (std::int64_t slot = 0; slot < slots_of(p); ++slot) free_at.push(0);
   std::int64_t last = 0;
@@ -144,7 +144,7 @@ Decodes fewer_unequal_ones(Random& r) {
 
 /// The makespan where each request goes into so many parts of as many tiles, give or take one, the longest first.
 std::int64_t makespan_of(const FmhaSplitProblem& p, const Decodes& d, const std::vector<std::int32_t>& splits) {
-  Plan plan;
+  SplitPlan plan;
   for (std::size_t b = 0; b < splits.size(); ++b)
     for (std::int32_t part = 0; part < splits[b]; ++part) {
       const std::int32_t tiles = d.tiles[b] / splits[b] + (part < d.tiles[b] % splits[b] ? 1 : 0);
@@ -213,4 +213,4 @@ TEST(FmhaSplitSearch, LengthsOfFewTilesAreExact) {
   EXPECT_LE(makespan_of(p, plan_of(p)), 2880);
 }
 
-}  // namespace
+}  // namespace test_fmha_split_search

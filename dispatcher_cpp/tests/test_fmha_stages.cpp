@@ -12,7 +12,7 @@
 #include "stage_words.hpp"
 #include "tiny_device.hpp"
 
-namespace {
+namespace test_fmha_stages {
 
 using namespace ckgen;
 using tiny::attention;
@@ -231,4 +231,4 @@ TEST_F(FmhaLaunches, WithoutRowsLaunchNothing) {
   EXPECT_EQ(mock.counts().launches, launches);
 }
 
-}  // namespace
+}  // namespace test_fmha_stages

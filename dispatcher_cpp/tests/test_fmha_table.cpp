@@ -1,7 +1,7 @@
 // Measured problems of attention: which row answers, what a row may say, and what a library may not hold.
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_fmha_table {
 
 using namespace ckgen;
 using tiny::attention;
@@ -132,4 +132,4 @@ TEST_F(FmhaTableTest, TablesAreInOrderAndPointInside) {
   EXPECT_NE(std::string(add(unsorted, 2).message).find("do not ascend"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_fmha_table

@@ -6,7 +6,7 @@
 
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_fmha_validate {
 
 using namespace ckgen;
 
@@ -68,4 +68,4 @@ TEST_F(FmhaValidate, OnlyAttentionHasItsTiles) {
   EXPECT_TRUE(Registry().add(gemm).ok());
 }
 
-}  // namespace
+}  // namespace test_fmha_validate

@@ -7,7 +7,7 @@
 
 #include <backends/device/grouped_call.hpp>
 
-namespace {
+namespace test_group_table {
 
 using namespace ckgen;
 
@@ -117,4 +117,4 @@ TEST(GroupTable, OfGroupsOnTheDeviceTheLargestIsAskedAbout) {
   EXPECT_EQ(asked, 1);
 }
 
-}  // namespace
+}  // namespace test_group_table

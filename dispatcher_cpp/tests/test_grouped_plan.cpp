@@ -8,7 +8,7 @@
 #include "counted_new.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_grouped_plan {
 
 using namespace ckgen;
 
@@ -253,4 +253,4 @@ TEST_F(GroupedPlan, StreamKIsOfOneGemm) {
   EXPECT_STREQ(registry.add(d).message, "instance sk: stream-K shares one GEMM's tiles only");
 }
 
-}  // namespace
+}  // namespace test_grouped_plan

@@ -13,7 +13,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_grouped_stages {
 
 using namespace ckgen;
 using tiny::Code;
@@ -270,4 +270,4 @@ TEST_F(GroupedStages, CodeWithoutATableIsNotAttached) {
   EXPECT_NE(flaw({table_bytes, nullptr, nullptr, nullptr}).find("nothing makes its table"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_grouped_stages

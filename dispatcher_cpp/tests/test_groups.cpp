@@ -8,7 +8,7 @@
 
 #include <ckgen/ckgen.hpp>
 
-namespace {
+namespace test_groups {
 
 using namespace ckgen;
 
@@ -91,4 +91,4 @@ TEST(Groups, WhatIsNegativeOrTooLargeIsNotValid) {
   EXPECT_FALSE(Groups::on_device(large, large, 1, 1).is_valid());
 }
 
-}  // namespace
+}  // namespace test_groups

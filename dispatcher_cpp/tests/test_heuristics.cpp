@@ -6,7 +6,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_heuristics {
 
 using namespace ckgen;
 using namespace ckgen::describe;
@@ -148,4 +148,4 @@ TEST(Heuristics, AnswerBeforeAProviderWhoseRungIsFar) {
   EXPECT_EQ(answer(4097), "heuristic other");
 }
 
-}  // namespace
+}  // namespace test_heuristics

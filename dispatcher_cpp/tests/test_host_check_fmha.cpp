@@ -9,7 +9,7 @@
 
 #include "backends/host/check_fmha.hpp"
 
-namespace {
+namespace test_host_check_fmha {
 
 using namespace ckgen;
 using namespace ckgen::host;
@@ -215,4 +215,4 @@ TEST_F(HostCheckFmha, ListsOfPagesMakeLengths) {
   EXPECT_EQ(of_args([](FmhaArgs&) {}), "kv_indptr falls or starts below 0");
 }
 
-}  // namespace
+}  // namespace test_host_check_fmha

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace host_test {
-namespace {
+namespace test_host_check_fmha_append {
 
 using Change = std::function<void(InstanceDesc&, FmhaShape&)>;
 
@@ -188,5 +188,5 @@ TEST(HostCheckFmhaAppend, WhatHasNoRoomIsRefusedAndNothingWritten) {
   EXPECT_EQ(said(traits, [](AppendFixture& x) { x.table[0] = -1; }), "page -1 is not in 0 .. 10");
 }
 
-}  // namespace
+}  // namespace test_host_check_fmha_append
 }  // namespace host_test

@@ -7,7 +7,7 @@
 #include "backends/host/check_fused.hpp"
 #include "backends/host/check_gemm.hpp"
 
-namespace {
+namespace test_host_check_gemm {
 
 using namespace ckgen;
 using namespace ckgen::host;
@@ -285,4 +285,4 @@ TEST(HostCheckGemm, AWorkspaceIsAligned) {
   EXPECT_EQ(text(check_workspace(nullptr)), "workspace is null or not aligned to 16 bytes");
 }
 
-}  // namespace
+}  // namespace test_host_check_gemm

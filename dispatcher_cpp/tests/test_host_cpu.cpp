@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-namespace {
+namespace test_host_cpu {
 
 using namespace ckgen;
 
@@ -121,4 +121,4 @@ TEST_F(HostCpuEnvironment, LimitsTheLevel) {
 
 #endif
 
-}  // namespace
+}  // namespace test_host_cpu

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace {
+namespace test_host_cuts {
 
 using namespace ckgen;
 using namespace ckgen::host;
@@ -245,4 +245,4 @@ TEST(HostCuts, StreamKTakesTwoSlicesPerWorkgroup) {
   EXPECT_EQ(g.slot_b_offset, g.slot_a_offset + words_bytes(66, 16));
 }
 
-}  // namespace
+}  // namespace test_host_cuts

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace host_test {
-namespace {
+namespace test_host_epilogue {
 
 constexpr std::int64_t kLengths[] = {1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 128, 130, 200};
 
@@ -190,5 +190,5 @@ TEST(HostEpilogue, LargestMagnitudeAndScalesOfPowersOfTwo) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_epilogue
 }  // namespace host_test

@@ -2,7 +2,7 @@
 #include "host_fmha_reference.hpp"
 
 namespace host_test {
-namespace {
+namespace test_host_fmha {
 
 std::vector<Isa> levels() {
   std::vector<Isa> all;
@@ -191,5 +191,5 @@ TEST(HostFmha, FewRowsOfAWindowWithSinkTokens) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_fmha
 }  // namespace host_test

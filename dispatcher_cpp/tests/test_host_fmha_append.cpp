@@ -4,7 +4,7 @@
 #include <algorithm>
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_append {
 
 TEST(HostFmhaAppend, EveryLayoutWithAndWithoutRotation) {
   for (const FmhaRope rope : {FmhaRope::none, FmhaRope::interleaved, FmhaRope::half})
@@ -62,5 +62,5 @@ TEST(HostFmhaAppend, ValuesBeyondTheLargestAreLimited) {
   EXPECT_EQ(most, 240);
 }
 
-}  // namespace
+}  // namespace test_host_fmha_append
 }  // namespace host_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_geometry {
 
 using host::FmhaGeometry;
 using host::PackKind;
@@ -251,5 +251,5 @@ TEST(HostFmhaGeometry, WhatLiesInTheWorkspaceFollowsInItsOrder) {
         }
 }
 
-}  // namespace
+}  // namespace test_host_fmha_geometry
 }  // namespace host_test

@@ -7,7 +7,7 @@
 #include <cstring>
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_large {
 
 constexpr std::int64_t kLeastFree = std::int64_t{8} << 30;
 
@@ -78,5 +78,5 @@ TEST(HostFmhaLarge, PagesFarApartGiveTheBitsOfNearOnes) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_fmha_large
 }  // namespace host_test

@@ -2,7 +2,7 @@
 #include "host_fmha_reference.hpp"
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_options {
 
 TEST(HostFmhaOptions, MasksOfBothCornersWithWindowsAndSinkTokens) {
   FmhaTraits traits;
@@ -239,5 +239,5 @@ TEST(HostFmhaOptions, WhatHasNoKernelIsNamed) {
   refused("64 x 257", [](FmhaFixture& f) { f.c.n0 = 257; });
 }
 
-}  // namespace
+}  // namespace test_host_fmha_options
 }  // namespace host_test

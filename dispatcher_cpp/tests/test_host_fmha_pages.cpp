@@ -2,7 +2,7 @@
 #include "host_fmha_reference.hpp"
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_pages {
 
 TEST(HostFmhaPages, KeysAndValues) {
   for (const FmhaKv kv : {FmhaKv::block_table, FmhaKv::page_list})
@@ -181,5 +181,5 @@ TEST(HostFmhaPages, WhatIsNoWholeVectorIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_fmha_pages
 }  // namespace host_test

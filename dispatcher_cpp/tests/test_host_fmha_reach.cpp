@@ -6,7 +6,7 @@
 #include <set>
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_reach {
 
 using host::FmhaReach;
 using host::FmhaRowsOf;
@@ -159,5 +159,5 @@ TEST(HostFmhaReach, RowsWithoutGapsAreOnePiece) {
     }
 }
 
-}  // namespace
+}  // namespace test_host_fmha_reach
 }  // namespace host_test

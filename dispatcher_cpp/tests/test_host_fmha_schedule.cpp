@@ -3,7 +3,7 @@
 #include "host_fmha_scheduled.hpp"
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_schedule {
 
 FmhaCase batch_of(FmhaKv kv, bool varlen, int rows, bool merge_heads) {
   FmhaTraits traits;
@@ -103,5 +103,5 @@ TEST(HostFmhaSchedule, WhatIsOutOfItsRoomIsRefused) {
   refused("split.combine_items[1]: its partial rows", [](Scheduled& s) { s.combines[1].partial_row = -1; });
 }
 
-}  // namespace
+}  // namespace test_host_fmha_schedule
 }  // namespace host_test

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_splits {
 
 struct Part {
   std::int64_t begin, end;
@@ -118,5 +118,5 @@ TEST(HostFmhaSplits, WithSinksOfBothKinds) {
     }
 }
 
-}  // namespace
+}  // namespace test_host_fmha_splits
 }  // namespace host_test

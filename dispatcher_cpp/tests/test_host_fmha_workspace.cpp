@@ -4,7 +4,7 @@
 #include "host_fmha_scheduled.hpp"
 
 namespace host_test {
-namespace {
+namespace test_host_fmha_workspace {
 
 /// On one thread, whose memory is the last.
 FmhaCase one_thread(DType type, int rows, std::uint32_t splits) {
@@ -53,5 +53,5 @@ TEST_F(HostFmhaWorkspace, OfAScheduleIsExact) {
     }
 }
 
-}  // namespace
+}  // namespace test_host_fmha_workspace
 }  // namespace host_test

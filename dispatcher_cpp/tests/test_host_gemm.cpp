@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-using namespace host_test;
+namespace test_host_gemm {
 
-namespace {
+using namespace host_test;
 
 const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "3", 1) == 0; }();
 
@@ -25,8 +25,6 @@ void run_twin(Fixture& f, const host::TwinConfig& config = kTile, std::int64_t k
 
 constexpr DType kInt = DType::int8, kHalf = DType::bf16, kFp8 = DType::fp8_fnuz, kFp4 = DType::fp4,
                 kFloat = DType::fp32;
-
-}  // namespace
 
 TEST(GemmTwin, EveryKindOfOperand) {
   ASSERT_TRUE(kConfigured);
@@ -191,3 +189,5 @@ TEST(GemmTwin, HugeSizesAreRefusedOrCountedNotOverflowed) {
   EXPECT_GT(host::gemm_twin_workspace(t, kTile, 1, 64, 64, big, 1), static_cast<std::size_t>(big));
   EXPECT_EQ(host::gemm_twin_workspace(t, kTile, 1, big + 1, 1, 1, 1), 0u);
 }
+
+}  // namespace test_host_gemm

@@ -5,9 +5,9 @@
 
 #include <string>
 
-using namespace host_test;
+namespace test_host_gemm_batches {
 
-namespace {
+using namespace host_test;
 
 constexpr host::TwinConfig kTile{32, 64, 32, 1, true, true, true};
 constexpr host::HostConfig kOwn{host::Isa::x86_64_v3, 6, 16, 64, 64, 128, 2};
@@ -119,4 +119,4 @@ TEST(HostGemmBatches, WhatCannotRunOrHasNoResultNeedsNoWorkspace) {
   EXPECT_EQ(host::gemm_twin_workspace(t, whole, 2, 40, 150, 400, 1), 0U);
 }
 
-}  // namespace
+}  // namespace test_host_gemm_batches

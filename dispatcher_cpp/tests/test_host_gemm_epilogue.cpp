@@ -3,7 +3,7 @@
 #include "host_gemm_ways.hpp"
 
 namespace host_test {
-namespace {
+namespace test_host_gemm_epilogue {
 
 /// relu(sum * D0 + D1), of two products; D0 is one row for all rows.
 void expect_fused(const Way& way, DType c, std::int64_t m) {
@@ -43,5 +43,5 @@ TEST(HostGemmEpilogue, IsAppliedToWholeSumsOnEveryWay) {
       for (const std::int64_t m : {1, 3, 40}) expect_fused(way, c, m);
 }
 
-}  // namespace
+}  // namespace test_host_gemm_epilogue
 }  // namespace host_test

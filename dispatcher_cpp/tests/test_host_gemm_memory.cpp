@@ -5,7 +5,7 @@
 #include <memory>
 
 namespace host_test {
-namespace {
+namespace test_host_gemm_memory {
 
 void expect_inside(const Way& way, DType type, Layout layout, Shape shape) {
   SCOPED_TRACE(testing::Message() << way.what << " " << name(type) << " " << name(layout) << " m " << shape.m);
@@ -35,5 +35,5 @@ TEST(HostGemmMemory, NothingBehindAnOperandIsRead) {
         for (const std::int64_t m : {1, 6, 40}) expect_inside(way, type, layout, {m, m == 40 ? 64 : 33, 257});
 }
 
-}  // namespace
+}  // namespace test_host_gemm_memory
 }  // namespace host_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace {
+namespace test_host_geometry {
 
 using namespace ckgen;
 using namespace ckgen::host;
@@ -184,4 +184,4 @@ TEST(HostGeometry, WhatLiesInTheWorkspaceFollowsInItsOrder) {
           }
 }
 
-}  // namespace
+}  // namespace test_host_geometry

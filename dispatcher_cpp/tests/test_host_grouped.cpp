@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-using namespace host_test;
+namespace test_host_grouped {
 
-namespace {
+using namespace host_test;
 
 const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "3", 1) == 0; }();
 
@@ -105,8 +105,6 @@ void expect_same(const Launch& launch, const std::vector<Bytes>& wanted) {
 // One that several threads share, small ones, and ones that have nothing to do or no K.
 const std::vector<Shape> kSkewed = {{3, 32, 64},  {0, 48, 64}, {150, 320, 192}, {17, 0, 64},
                                     {1, 64, 192}, {5, 32, 0},  {70, 96, 64},    {2, 16, 64}};
-
-}  // namespace
 
 TEST(HostGrouped, EveryKindOfOperand) {
   ASSERT_TRUE(kConfigured);
@@ -283,3 +281,5 @@ TEST(HostGrouped, CallersInSeveralThreads) {
     });
   for (std::thread& caller : callers) caller.join();
 }
+
+}  // namespace test_host_grouped

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace {
+namespace test_host_grouped_workspace {
 
 using namespace ckgen;
 using namespace ckgen::host;
@@ -82,4 +82,4 @@ TEST(HostGroupedWorkspace, APartHasRoomForEachHeight) {
   EXPECT_EQ(part_bytes(kTraits, blocking, 2000, 500, 300), std::max(bytes(2000), bytes(66)));
 }
 
-}  // namespace
+}  // namespace test_host_grouped_workspace

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-using namespace host_test;
+namespace test_host_moe {
 
-namespace {
+using namespace host_test;
 
 const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "3", 1) == 0; }();
 
@@ -279,8 +279,6 @@ std::string words(const Layer& x) {
          std::to_string(x.sizes.tokens) + " tokens";
 }
 
-}  // namespace
-
 TEST(HostMoe, EveryPartOfEveryKind) {
   ASSERT_TRUE(kConfigured);
   for (const GemmTraits& kind : kKinds)
@@ -449,3 +447,5 @@ TEST(HostMoe, CallersInSeveralThreads) {
     });
   for (std::thread& caller : callers) caller.join();
 }
+
+}  // namespace test_host_moe

@@ -6,7 +6,7 @@
 #include <random>
 
 namespace host_test {
-namespace {
+namespace test_host_moe_few_rows {
 
 /// A layer of one expert, whose operands are any numbers.
 class OneExpert {
@@ -62,5 +62,5 @@ TEST(HostMoeFewRows, TwoPanelsOfSixteenBitWeightsElseOne) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_moe_few_rows
 }  // namespace host_test

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace {
+namespace test_host_moe_plan {
 
 using namespace ckgen;
 using namespace ckgen::host;
@@ -189,4 +189,4 @@ TEST(HostMoePlan, RowsAreListedByExpertInTheirOrder) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_moe_plan

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace host_test {
-namespace {
+namespace test_host_moe_quantize {
 
 float largest_of(DType type) {
   return type == DType::int8 ? 127.0F : max_finite(type);
@@ -138,5 +138,5 @@ TEST(HostMoeQuantize, WithoutScalesElementsAreRounded) {
               encode(DType::fp8_ocp, read(DType::bf16, h.data(), i), Overflow::saturating));
 }
 
-}  // namespace
+}  // namespace test_host_moe_quantize
 }  // namespace host_test

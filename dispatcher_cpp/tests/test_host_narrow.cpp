@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-using namespace ckgen;
+namespace test_host_narrow {
 
-namespace {
+using namespace ckgen;
 
 /// Every bf16 value with its neighbours in fp32, and random others.
 std::vector<float> all_values() {
@@ -25,8 +25,6 @@ std::vector<float> all_values() {
     }
   return values;
 }
-
-}  // namespace
 
 TEST(HostNarrow, FloatsAreThoseOfTheCodecs) {
   const std::vector<float> values = all_values();
@@ -54,3 +52,5 @@ TEST(HostNarrow, Int8IsTheNearestEven) {
           << values[i];
   }
 }
+
+}  // namespace test_host_narrow

@@ -10,7 +10,7 @@
 #include <random>
 
 namespace host_test {
-namespace {
+namespace test_host_pack {
 
 using host::PackKind;
 
@@ -174,5 +174,5 @@ TEST(HostPack, TwoTensorsAreCombinedAndRoundedToTheirType) {
         }
 }
 
-}  // namespace
+}  // namespace test_host_pack
 }  // namespace host_test

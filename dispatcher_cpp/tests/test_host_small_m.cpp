@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-using namespace ckgen;
+namespace test_host_small_m {
 
-namespace {
+using namespace ckgen;
 
 const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "3", 1) == 0; }();
 
@@ -492,4 +492,4 @@ TEST(SmallM, RowsWithinABytePassOn) {
   }
 }
 
-}  // namespace
+}  // namespace test_host_small_m

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-using namespace ckgen;
+namespace test_host_small_prepare {
 
-namespace {
+using namespace ckgen;
 
 constexpr std::int64_t kChunk = 64;
 constexpr std::int64_t kLengths[] = {1, 63, 64, 65, 128, 447, 448, 511, 512, 513, 575, 576, 1024};
@@ -31,8 +31,6 @@ void expect_untouched(const host::SmallKernels& kernels, const std::vector<unsig
   const std::size_t chunk = static_cast<std::size_t>(kChunk * kernels.element_bytes);
   for (std::size_t i = out.size() - chunk; i < out.size(); ++i) ASSERT_EQ(out[i], kUntouched) << "behind the row";
 }
-
-}  // namespace
 
 TEST(SmallPrepare, IntegersKeepTheirPlacesAndAreZeroBeyondK) {
   std::vector<std::int8_t> row(1024);
@@ -77,3 +75,5 @@ TEST(SmallPrepare, FloatsFillWholeChunks) {
       }
     }
 }
+
+}  // namespace test_host_small_prepare

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-using namespace ckgen;
+namespace test_host_stream_k {
 
-namespace {
+using namespace ckgen;
 
 const bool kConfigured = [] { return setenv("CKGEN_NUM_THREADS", "3", 1) == 0; }();
 
@@ -314,4 +314,4 @@ TEST(HostStreamK, WhatItCannotDoIsRefused) {
             "stream-K has no kernel for scales of K groups (blockscale)");
 }
 
-}  // namespace
+}  // namespace test_host_stream_k

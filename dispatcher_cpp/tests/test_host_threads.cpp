@@ -12,14 +12,12 @@
 #include <thread>
 #include <vector>
 
+namespace test_host_threads {
+
 using namespace ckgen;
 
 #if !defined(__SANITIZE_THREAD__)  // TSan does not follow a fork of a threaded process
-namespace {
-
 bool in_forked_child = false;
-
-}  // namespace
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -29,8 +27,6 @@ extern "C" int __lsan_is_turned_off() {
   return in_forked_child ? 1 : 0;
 }
 #endif
-
-namespace {
 
 constexpr int kThreads = 4;
 
@@ -43,8 +39,6 @@ std::int64_t sum_of_indices(std::int64_t count, int threads) {
                      [&](std::int64_t i, int slot) { per_slot.at(static_cast<std::size_t>(slot)) += i + 1; });
   return std::accumulate(per_slot.begin(), per_slot.end(), std::int64_t{0});
 }
-
-}  // namespace
 
 TEST(ParallelFor, EveryIndexOnce) {
   ASSERT_TRUE(kConfigured);
@@ -112,3 +106,5 @@ TEST(ParallelFor, WorksAndExitsInAForkedChild) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 #endif
+
+}  // namespace test_host_threads

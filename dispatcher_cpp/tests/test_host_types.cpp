@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+namespace test_host_types {
+
 using namespace ckgen;
 
 TEST(DType, NamesAreUniqueAndParseBack) {
@@ -79,3 +81,5 @@ TEST(Preshuffle, RoundTripAndRefusals) {
   EXPECT_FALSE(preshuffle_b(source.data(), stride, shuffled.data(), n, bytes - 16));
   EXPECT_FALSE(preshuffle_b(source.data(), bytes - 1, shuffled.data(), n, bytes));
 }
+
+}  // namespace test_host_types

@@ -4,7 +4,7 @@
 #include "backends/host/parts.hpp"
 #include "backends/host/workspace.hpp"
 
-namespace {
+namespace test_host_workspace {
 
 using namespace ckgen::host;
 
@@ -25,4 +25,4 @@ TEST(HostWorkspace, AMultiplyAddCountsAsTwo) {
   EXPECT_EQ(flops_of(std::int64_t{1} << 31, std::int64_t{1} << 31, 4), 0x1p65);
 }
 
-}  // namespace
+}  // namespace test_host_workspace

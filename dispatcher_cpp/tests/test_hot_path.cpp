@@ -4,7 +4,7 @@
 #include "counted_new.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_hot_path {
 
 using namespace ckgen;
 
@@ -25,4 +25,4 @@ TEST(HotPath, SelectPlanAndRefusalDoNotAllocate) {
   EXPECT_EQ(allocations(), before);
 }
 
-}  // namespace
+}  // namespace test_hot_path

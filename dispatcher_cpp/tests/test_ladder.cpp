@@ -11,7 +11,7 @@
 #include "src/select/ladder.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_ladder {
 
 using namespace ckgen;
 using namespace ckgen::describe;
@@ -205,4 +205,4 @@ TEST(PeerPolicy, AProviderAnswersFarWhereNoRoundingHasARow) {
   EXPECT_EQ(tried(128), (Names{"exact mine", "heuristic 48", "far 112"}));
 }
 
-}  // namespace
+}  // namespace test_ladder

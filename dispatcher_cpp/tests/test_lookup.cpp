@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace test_lookup {
 
 using namespace ckgen;
 using namespace ckgen::describe;
@@ -91,4 +91,4 @@ TEST(Words, SayWhatTheyNameAndLeaveTheRest) {
   EXPECT_EQ(limited.m_up_to, 9U);
 }
 
-}  // namespace
+}  // namespace test_lookup

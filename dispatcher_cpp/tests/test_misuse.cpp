@@ -12,7 +12,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_misuse {
 
 using namespace ckgen;
 
@@ -211,4 +211,4 @@ TEST(CApiMisuse, ACutTextIsStillUtf8) {
   ckgen_registry_destroy(registry);
 }
 
-}  // namespace
+}  // namespace test_misuse

@@ -12,7 +12,7 @@
 #include "src/moe/stages.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_moe_plan {
 
 using namespace ckgen;
 
@@ -332,4 +332,4 @@ TEST_F(MoePlan, PartsAreTwoOfALayer) {
   EXPECT_FALSE(registry.add(d).ok());
 }
 
-}  // namespace
+}  // namespace test_moe_plan

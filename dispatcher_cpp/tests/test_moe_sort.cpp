@@ -10,7 +10,7 @@
 
 #include "counted_new.hpp"
 
-namespace {
+namespace test_moe_sort {
 
 using namespace ckgen;
 
@@ -208,4 +208,4 @@ TEST(MoeSort, WhatIsNoSortedFormIsRefused) {
       << "twice, in place of padding";
 }
 
-}  // namespace
+}  // namespace test_moe_sort

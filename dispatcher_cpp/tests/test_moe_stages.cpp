@@ -12,7 +12,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_moe_stages {
 
 using namespace ckgen;
 using tiny::Code;
@@ -456,4 +456,4 @@ TEST_F(UnscaledLayerStages, WhatNeedsNoQuantisingGoesStraightToDown) {
   EXPECT_EQ(down.a_scale, nullptr);
 }
 
-}  // namespace
+}  // namespace test_moe_stages

@@ -6,7 +6,7 @@
 
 #include "src/operation/operand.hpp"
 
-namespace {
+namespace test_operand {
 
 using namespace ckgen;
 using detail::Operand;
@@ -29,4 +29,4 @@ TEST(Operand, TheLastLineOfTheLastBatchEntryIsTheLastThatIsCounted) {
   EXPECT_EQ(said(1, 7, 1, INT64_MAX), "") << "no second entry";
 }
 
-}  // namespace
+}  // namespace test_operand

@@ -6,7 +6,7 @@
 #include "src/operation/operation.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_operations {
 
 using namespace ckgen;
 
@@ -92,4 +92,4 @@ TEST(Operations, AUnitHasTablesOfItsOwnKindOnlyWhereItsOperationHas) {
                "library one, signature gemm_fp16_rcr: its operation has no tables of its own kind");
 }
 
-}  // namespace
+}  // namespace test_operations

@@ -8,7 +8,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_other_cu {
 
 using namespace ckgen;
 using namespace ckgen::describe;
@@ -133,4 +133,4 @@ TEST_F(OtherCu, TheTrailNamesTheTablesCount) {
   EXPECT_NE(text.find(" on gfx942:192"), std::string::npos) << text;
 }
 
-}  // namespace
+}  // namespace test_other_cu

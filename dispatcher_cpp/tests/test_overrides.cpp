@@ -11,7 +11,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_overrides {
 
 using namespace ckgen;
 
@@ -157,4 +157,4 @@ TEST_F(OverrideFile, IsReadFromTheOptions) {
   EXPECT_EQ(from_environment.select(tiny::problem(128, 1024, 2048), device).tier, Tier::override_);
 }
 
-}  // namespace
+}  // namespace test_overrides

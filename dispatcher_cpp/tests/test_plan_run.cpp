@@ -8,7 +8,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_plan_run {
 
 using namespace ckgen;
 
@@ -337,4 +337,4 @@ TEST_F(Run, ASelectionOfAnotherDispatcherIsRefused) {
   EXPECT_EQ(dispatcher.plan(problem(), device, foreign).status().code, StatusCode::invalid_argument);
 }
 
-}  // namespace
+}  // namespace test_plan_run

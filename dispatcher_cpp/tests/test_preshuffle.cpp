@@ -9,7 +9,7 @@
 #include <ckgen/c_api.h>
 #include <ckgen/preshuffle.hpp>
 
-namespace {
+namespace test_preshuffle {
 
 using namespace ckgen;
 
@@ -128,4 +128,4 @@ TEST(CApiPreshuffle, WhatIsNoLegalCallIsRefused) {
   EXPECT_EQ(other, Bytes(other.size(), 0xee));
 }
 
-}  // namespace
+}  // namespace test_preshuffle

@@ -17,7 +17,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_recorder {
 
 using namespace ckgen;
 
@@ -397,4 +397,4 @@ TEST_F(RecorderTest, AVerboseLineAboutGroupsHasTheSizesOfEach) {
   EXPECT_NE(said.find(",b0m64n512k1024G8:8*64x512x1024,"), std::string::npos) << said;
 }
 
-}  // namespace
+}  // namespace test_recorder

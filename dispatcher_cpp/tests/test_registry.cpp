@@ -5,7 +5,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_registry {
 
 using namespace ckgen;
 
@@ -129,4 +129,4 @@ TEST(RegistryTest, TakesGpuCodeWhereItCanBeUnpacked) {
 #endif
 }
 
-}  // namespace
+}  // namespace test_registry

@@ -7,7 +7,7 @@
 
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_registry_json {
 
 using namespace ckgen;
 
@@ -89,4 +89,4 @@ TEST(RegistryJson, EveryBackendHasItsWord) {
   }
 }
 
-}  // namespace
+}  // namespace test_registry_json

@@ -11,7 +11,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_reset_stages {
 
 using namespace ckgen;
 using tiny::Code;
@@ -160,4 +160,4 @@ TEST_F(ResetStages, AKernelThatAddsWithoutAResetIsRefused) {
   EXPECT_NE(std::string(dispatcher.run(plan, args(), nullptr).message).find("adds to C"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace test_reset_stages

@@ -6,7 +6,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_select {
 
 using namespace ckgen;
 
@@ -344,4 +344,4 @@ INSTANTIATE_TEST_SUITE_P(Signature, EachField,
                                            Field{"bias", with([](Signature& s) { s.bias = true; })}),
                          [](const auto& field) { return std::string(field.param.name); });
 
-}  // namespace
+}  // namespace test_select

@@ -10,7 +10,7 @@
 
 #include "src/signature/key.hpp"
 
-namespace {
+namespace test_signature {
 
 using namespace ckgen;
 
@@ -194,4 +194,4 @@ TEST(SignatureKey, OfBitsBeyondThoseOfAKeyNoSignatureComesBack) {
   }
 }
 
-}  // namespace
+}  // namespace test_signature

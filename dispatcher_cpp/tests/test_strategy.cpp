@@ -6,7 +6,7 @@
 
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_strategy {
 
 using namespace ckgen;
 
@@ -151,4 +151,4 @@ TEST(StreamKWorkgroups, FollowTheDeviceOrTheThreads) {
   EXPECT_EQ(stream_k_workgroups(of("plain", 2, Strategy::data_parallel), 80), 0U);
 }
 
-}  // namespace
+}  // namespace test_strategy

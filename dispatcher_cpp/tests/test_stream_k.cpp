@@ -8,7 +8,7 @@
 
 #include <ckgen/stream_k.hpp>
 
-namespace {
+namespace test_stream_k {
 
 using namespace ckgen;
 
@@ -123,4 +123,4 @@ TEST(StreamK, WorkspaceIsExact) {
   EXPECT_EQ(stream_k_workspace(stream_k_partition(6, 7, 3), 16, 48, 4).total(), 0);
 }
 
-}  // namespace
+}  // namespace test_stream_k

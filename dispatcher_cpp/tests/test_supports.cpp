@@ -12,7 +12,7 @@
 #include "src/gemm/supports.hpp"
 #include "src/grouped_gemm/rules.hpp"
 
-namespace {
+namespace test_supports {
 
 using namespace ckgen;
 using detail::Sizes;
@@ -220,4 +220,4 @@ TEST(Supports, GroupsAreHeldToTheLeastAndTheMostOfThem) {
   refused(&Constraints::min_k, 129, ProblemRule::gemm_instance_min_k, 128);
 }
 
-}  // namespace
+}  // namespace test_supports

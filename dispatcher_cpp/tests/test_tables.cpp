@@ -12,7 +12,7 @@
 
 #include "fmha_fixture.hpp"
 
-namespace {
+namespace test_tables {
 
 using namespace ckgen;
 using namespace ckgen::describe;
@@ -336,4 +336,4 @@ TEST_F(LoadedOps, RowsOfPagedAttentionAreOfTheirPageSize) {
   EXPECT_EQ(select(Problem(attention(traits)).fmha(shape)).tier, Tier::default_);
 }
 
-}  // namespace
+}  // namespace test_tables

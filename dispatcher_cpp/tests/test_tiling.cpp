@@ -6,7 +6,7 @@
 #include "src/gemm/tiling.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_tiling {
 
 using namespace ckgen;
 using detail::default_cost;
@@ -119,4 +119,4 @@ TEST(Tiling, TilesBeyond2To62CountAsThat) {
   EXPECT_EQ(tiles(kMost), most);
 }
 
-}  // namespace
+}  // namespace test_tiling

@@ -7,7 +7,7 @@
 #include "tiny_library.hpp"
 
 namespace ckgen {
-namespace {
+namespace test_walk_predicted {
 
 // By the plain cost "square" is the cheapest for one tile of 64x64; predicted, what waits the least is.
 namespace timed {
@@ -67,5 +67,5 @@ TEST(WalkPredicted, AWorkWithoutATileIsRefused) {
   EXPECT_FALSE(registry.add(library).ok());
 }
 
-}  // namespace
+}  // namespace test_walk_predicted
 }  // namespace ckgen
