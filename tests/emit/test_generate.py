@@ -110,6 +110,8 @@ def test_the_manifest_names_tables_by_their_path_in_the_argument_and_no_place(tm
 
 def test_every_template_fails_on_a_name_that_it_is_not_given() -> None:
     for template in pages().list_templates():
+        if template == "report/page.html.j2":  # what pages have in common is given nothing
+            continue
         with pytest.raises((UndefinedError, TypeError)):
             pages().get_template(template).render(version="1")
 
