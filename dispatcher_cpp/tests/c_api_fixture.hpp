@@ -11,9 +11,9 @@ namespace tiny {
 class CApiFixture : public ::testing::Test {
  protected:
   /// In SetUp.
-  void open(const ckgen::Library& library) {
+  void open(const ckgen::Library& opened) {
     ASSERT_EQ(ckgen_registry_create(&registry, message()), CKGEN_OK);
-    ASSERT_EQ(ckgen_registry_add_library(registry, &library, message()), CKGEN_OK) << text;
+    ASSERT_EQ(ckgen_registry_add_library(registry, &opened, message()), CKGEN_OK) << text;
     ckgen_options options{};
     options.size = sizeof options;
     ASSERT_EQ(ckgen_dispatcher_create(registry, &options, &dispatcher, message()), CKGEN_OK) << text;

@@ -5,8 +5,9 @@
 
 #include "tiny_library.hpp"
 
-namespace ckgen {
 namespace test_batch_invariance {
+
+using namespace ckgen;
 
 /// Two tables' rungs, and one default: orders of additions 5 (small, medium) and 6 (atomic).
 TEST(BatchInvariance, OneOrderOfAdditionsAnswersEveryM) {
@@ -44,4 +45,3 @@ TEST(BatchInvariance, OneOrderOfAdditionsAnswersEveryM) {
 }
 
 }  // namespace test_batch_invariance
-}  // namespace ckgen

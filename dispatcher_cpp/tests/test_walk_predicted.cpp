@@ -6,8 +6,9 @@
 
 #include "tiny_library.hpp"
 
-namespace ckgen {
 namespace test_walk_predicted {
+
+using namespace ckgen;
 
 // By the plain cost "square" is the cheapest for one tile of 64x64; predicted, what waits the least is.
 namespace timed {
@@ -68,4 +69,3 @@ TEST(WalkPredicted, AWorkWithoutATileIsRefused) {
 }
 
 }  // namespace test_walk_predicted
-}  // namespace ckgen

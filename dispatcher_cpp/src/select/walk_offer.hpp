@@ -28,11 +28,16 @@ struct Walk : WalkState {
       noexcept(kNoThrow<Sink>) {
     const InstanceDesc& of = instance(index);
     Verdict verdict = q.verdict(of, k_batch);
-    if (of.backend == Backend::hip && tier != Tier::exact) [[unlikely]]
-      verdict = verdict_unless_caller_owns(*this, of, verdict);
-    if (q.batch_invariant) [[unlikely]]
-      verdict = verdict_in_order(*this, of, k_batch, verdict);
+    if ((of.backend == Backend::hip) | q.batch_invariant) [[unlikely]]
+      verdict = rarely_otherwise(tier, of, k_batch, verdict);
     return sink.offer({tier, index, k_batch, table_m, q.cu_num}, verdict);
+  }
+
+  /// One test in offer() for both: it is the measured path.
+  [[gnu::noinline]] Verdict rarely_otherwise(Tier tier, const InstanceDesc& of, std::uint32_t k_batch,
+                                             Verdict verdict) const noexcept {
+    if (of.backend == Backend::hip && tier != Tier::exact) verdict = verdict_unless_caller_owns(*this, of, verdict);
+    return q.batch_invariant ? verdict_in_order(*this, of, k_batch, verdict) : verdict;
   }
 
   /// An instance that comes from outside the problem's own unit.
