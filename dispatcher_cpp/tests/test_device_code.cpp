@@ -284,7 +284,9 @@ TEST_F(DeviceCodeTest, ACallBeyondTheLimitsIsRefused) {
   EXPECT_EQ(refused_call([](KernelCall& call) { call.dynamic_lds = 65537; }),
             "65537 bytes of LDS, at most 65536 (tiny_add on gfx942)");
   EXPECT_EQ(refused_call([](KernelCall& call) { call.args_size = kMaxKernelArgs + 1; }),
-            "1025 bytes of arguments, at most 1024 (tiny_add on gfx942)");
+            "4097 bytes of arguments, at most 4096 (tiny_add on gfx942)");
+  EXPECT_EQ(refused_call([](KernelCall& call) { call.cluster[0] = 2; }),
+            "clusters of 2 x 1 x 1 workgroups, of which whole ones of at most 1 make up a grid (tiny_add on gfx942)");
   EXPECT_EQ(refused_call([](KernelCall& call) { call.clear.pitch = 1; }),
             "the memory to be zeroed is null or its rows overlap (tiny_add on gfx942)");
   EXPECT_EQ(refused_call([](KernelCall& call) { call.symbol = nullptr; }),
@@ -325,7 +327,7 @@ TEST_F(DeviceCodeTest, DamagedBytesNeverReachHip) {
   EXPECT_EQ(run(), "the GPU code is damaged: data error (tiny_medium on gfx942)");
   const std::vector<unsigned char> text = tiny::compressed(std::string(500, 'x'));
   code.object(0) = {Arch::gfx942, text.data(), text.size(), 500};
-  EXPECT_EQ(run(), "the GPU code is no ELF file of an AMD GPU (tiny_medium on gfx942)");
+  EXPECT_EQ(run(), "the GPU code is no ELF file of a GPU of its vendor (tiny_medium on gfx942)");
   EXPECT_EQ(mock.counts().sequence, before.sequence);
 }
 

@@ -77,9 +77,13 @@ TEST_F(RegistryJsonOfAttention, EveryFieldIsThere) {
 }
 
 TEST(RegistryJson, EveryBackendHasItsWord) {
-  const std::pair<Backend, const char*> words[] = {{Backend::ck_tile, "ck_tile"}, {Backend::ck, "ck"},
-                                                   {Backend::hip, "hip"},         {Backend::asm_, "asm"},
-                                                   {Backend::host, "host"},       {static_cast<Backend>(5), "unknown"}};
+  const std::pair<Backend, const char*> words[] = {{Backend::ck_tile, "ck_tile"},
+                                                   {Backend::ck, "ck"},
+                                                   {Backend::hip, "hip"},
+                                                   {Backend::asm_, "asm"},
+                                                   {Backend::host, "host"},
+                                                   {Backend::cutlass, "cutlass"},
+                                                   {static_cast<Backend>(6), "unknown"}};
   for (const auto& [backend, word] : words) {
     InstanceDesc d = gemm();
     d.backend = backend;

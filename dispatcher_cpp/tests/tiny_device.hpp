@@ -31,7 +31,7 @@ struct KernelArgs {
 /// What every function that prepares a launch is given.
 inline void expect_reset(const KernelCall& call) {
   EXPECT_EQ(call.symbol, nullptr);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(call.grid[i] == 1 && call.block[i] == 1);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(call.grid[i] == 1 && call.block[i] == 1 && call.cluster[i] == 1);
   EXPECT_TRUE(call.dynamic_lds == 0 && call.args_size == 0 && call.clear.rows == 0 && !call.clear_groups);
 }
 
@@ -54,7 +54,7 @@ inline std::string image(Arch arch, const std::vector<std::string>& kernels) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_machine = EM_AMDGPU;
+  header.e_machine = arch_info(arch).vendor == Vendor::nvidia ? EM_CUDA : EM_AMDGPU;
   std::string texts(arch_name(arch));
   texts += '\0';
   for (const std::string& kernel : kernels) texts += kernel + '\0';

@@ -36,7 +36,7 @@ class _Answered(ctypes.Structure):
     _fields_ = [
         ("symbol", ctypes.c_char * 256), ("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3),
         ("dynamic_lds", ctypes.c_uint32), ("args_size", ctypes.c_uint32), ("clear_bytes", ctypes.c_uint64),
-        ("args", ctypes.c_ubyte * 1024), ("message", ctypes.c_char * 240),
+        ("args", ctypes.c_ubyte * 4096), ("message", ctypes.c_char * 240),
     ]  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def test_what_the_tree_cannot_make_is_said_and_is_no_failure(compiler: FakeCompi
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--kernels", ABSENT), "no AMD kernel is asked for"),
+        (("--kernels", ABSENT), "no GPU kernel is asked for"),
         (("--backend", "host"), "only asm, ck, ck_tile, hip are built here"),
         (("--compiler-launcher", "no-such-program"), "no program 'no-such-program'"),
         (("--limit", "0"), "--limit"),

@@ -90,7 +90,9 @@ def tiny(**changes: object) -> ArchSpec:
         for dtype in (DType.FP8_OCP, DType.BF8_OCP)
     )
     fields = {
-        "name": "tiny", "kind": ArchKind.GPU, "vendor": None, "family": "cdna", "processor": "tiny", "elf_machine": 1,
+        "name": "tiny", "aliases": (), "kind": ArchKind.GPU, "vendor": None, "family": "cdna", "processor": "tiny",
+        "elf_machine": 1,
+        "compute_capability": 0, "max_cluster": 1, "lds_bytes_per_cu": 65537,
         "cache_scopes": False, "transposing_lds_reads": False, "wave_size": 64,
         "max_threads_per_block": 1024, "waves_per_block": (), "vgprs_per_simd_lane": 512,
         "vgprs_per_wave": 512, "agprs_per_wave": 0, "vgpr_granule": 8, "waves_per_simd": 8,

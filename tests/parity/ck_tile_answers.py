@@ -183,7 +183,7 @@ def _case(value: int) -> tuple[bool, str]:
 def linked(text: str, folder: Path, name: str, *, library: bool) -> Path:
     """A unit of the host half, compiled and linked without HIP: a shared library, or a program."""
     toolchain = amd_toolchain()
-    flags = flags_of(toolchain.kind.value, "ck_tile", "", Trait.HOST)
+    flags = flags_of("amd", toolchain.kind.value, "ck_tile", "", Trait.HOST)
     own = [f"-I{paths.dispatcher_dir() / include}" for include in flags.includes]
     unit, made, out = folder / f"{name}.cpp", folder / f"{name}.o", folder / name
     unit.write_text(text, encoding="utf-8")

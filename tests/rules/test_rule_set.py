@@ -60,9 +60,10 @@ def test_the_first_that_judges_such_a_config_is_asked() -> None:
 def test_rules_are_listed_by_id_with_contract_and_source() -> None:
     even = Rule("ck.size.even", Backend.CK, "a test", "It is even.")
     upper = Rule("ck.size.upper", Backend.CK, "a test", "It is small.")
-    assert small(2).rules == (even, upper)
+    vendor = Rule("ck.vendor", Backend.CK, "arch_specs", "A GPU is of the vendor that the backend makes code for.")
+    assert small(2).rules == (even, upper, vendor)
     asm = small(2, Backend.ASM).rules
-    assert listed((small(2), small(3), small(2, Backend.ASM))) == (*asm, even, upper)
+    assert listed((small(2), small(3), small(2, Backend.ASM))) == (*asm, even, upper, vendor)
 
 
 def test_an_id_is_given_once_and_belongs_to_its_backend() -> None:

@@ -75,7 +75,7 @@ def test_every_spec_fits_the_schema(name: str) -> None:
     assert not list(VALIDATOR.iter_errors(spec(name)))
 
 
-@pytest.mark.parametrize("name", ["gfx942", "gfx1250", "x86_64_amx"])
+@pytest.mark.parametrize("name", ["gfx942", "gfx1250", "sm_90a", "x86_64_amx"])
 def test_schema_and_loader_agree_on_every_key(name: str) -> None:
     original = short(spec(name))
     for path in keys(original):
@@ -98,7 +98,7 @@ WRONG: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["gfx942", "x86_64_amx"])
+@pytest.mark.parametrize("name", ["gfx942", "sm_90a", "x86_64_amx"])
 def test_schema_and_loader_agree_on_wrong_values(name: str) -> None:
     value = short(spec(name))
     for path in list(places(value)):

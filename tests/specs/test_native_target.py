@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,36 @@ from ckgen.model.target import Target
 from ckgen.specs import load_archs, native
 
 ARCHS = load_archs()
+
+DRIVER = """
+int cuInit(unsigned flags) { return flags ? 1 : INIT; }
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  if (device != 0) return 101;
+  *value = attribute == 16 ? 132 : attribute == 75 ? MAJOR : attribute == 76 ? 0 : -1;
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "major", "expected"), [(0, 9, Target("sm_90a", 132)), (0, 4, None), (100, 9, None), (0, 0, None)]
+)
+def test_a_gpu_of_nvidia_is_named_by_its_capability(
+    init: int, major: int, expected: Target | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, library = tmp_path / "driver.c", tmp_path / "driver.so"
+    source.write_text(DRIVER, encoding="utf-8")
+    command = ["gcc", "-shared", "-fPIC", f"-DINIT={init}", f"-DMAJOR={major}", "-o", str(library), str(source)]
+    subprocess.run(command, check=True)
+    monkeypatch.setattr(native, "_CUDA_LIBRARY", str(library))
+    assert native.cuda_target(ARCHS) == expected
+
+
+def test_without_a_driver_there_is_no_gpu_of_nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_CUDA_LIBRARY", "libno_such_driver.so")
+    assert native.cuda_target(ARCHS) is None
+
+
 V4 = frozenset(ARCHS["x86_64_v4"].cpu.required if ARCHS["x86_64_v4"].cpu else ())
 
 ROCMINFO = """

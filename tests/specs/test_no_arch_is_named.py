@@ -26,7 +26,7 @@ EXEMPT = (
     "emulator/ckgen_emulator/production/",
     "codegen/ckgen/families/fmha/kernel_sets/asm.yaml",  # AMD's own objects, by the archs that they are for
 )
-ARCH = re.compile(r"gfx[0-9][0-9a-f]{2,}(?![0-9a-z])", re.IGNORECASE)
+ARCH = re.compile(r"gfx[0-9][0-9a-f]{2,}(?![0-9a-z])|sm_[0-9]{2,}[a-z]?(?![0-9a-z])", re.IGNORECASE)
 """gfx10, gfx11 and gfx12, by which compilers tell generations apart, are none."""
 ONE = r"""["']?(?:[0-9]+=)?gfx[0-9a-f]+(?::[0-9]+)?["']?"""
 EXAMPLE = re.compile(rf"(?:such as|for example(?: TARGETS)?|as in|--targets?) {ONE}(?:(?:[;, ]| or ){ONE})*")

@@ -1,4 +1,4 @@
-"""Registers, waves and machine numbers of every GPU arch, as LLVM has them."""
+"""Registers, waves and machine numbers of every AMD arch, as LLVM has them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from amd_support import amd_toolchain
 from ckgen.build.inspect.elf import Source, read_elf
-from ckgen.model.arch import ArchKind
+from ckgen.model.arch import Vendor
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.specs import load_archs
 
-GPUS = {name: arch for name, arch in load_archs().items() if arch.kind is ArchKind.GPU}
+GPUS = {name: arch for name, arch in load_archs().items() if arch.vendor is Vendor.AMD}
 
 # LLVM 22.1.8, AMDGPUBaseInfo.cpp: getTotalNumVGPRs, getAddressableNumVGPRs, the AGPRs of a file of their own,
 # getVGPRAllocGranule, getMaxWavesPerEU; ELF.h: EF_AMDGPU_MACH_AMDGCN_*

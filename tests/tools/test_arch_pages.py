@@ -13,7 +13,7 @@ from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.families.registry import FAMILIES
 from ckgen.families.robust import robust
-from ckgen.model.arch import ArchKind
+from ckgen.model.arch import ArchKind, Vendor
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType, Fp8Flavour
 from ckgen.model.selection import Tier, Wishes
@@ -43,13 +43,13 @@ def test_a_page_says_why_there_is_no_kernel(name: str, golden: Callable[[str, st
 
 
 @pytest.mark.parametrize("name", sorted(ARCHS))
-def test_every_type_that_a_gpu_has_has_plain_gemms(name: str) -> None:
+def test_every_type_that_a_gpu_of_amd_has_has_plain_gemms(name: str) -> None:
     """The rules and robust kernels, held against the arch's own file: no reason hides a type that the arch computes.
 
     Kernels of ck_tile answer those with its matrix instructions, where the CK tree makes code for the arch.
     """
     arch = ARCHS[name]
-    if arch.kind is not ArchKind.GPU:
+    if arch.vendor is not Vendor.AMD:
         return
     flavour = arch.fp8_flavour
     for dtype in (DType.FP16, DType.BF16, DType.FP32, DType.FP8, DType.BF8, DType.INT8):

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
 
-from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, OBJECT, device_job, host_job, is_compiled
 from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.planned import Planned, PlannedHost
 from ckgen.build.result import Result
+from ckgen.build.toolchain import Toolchain
 
 
 class Emit(Enum):
@@ -27,31 +27,34 @@ class Emit(Enum):
 class OutFolder:
     """The folder of `--out`: files are written only where their bytes change."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, code_suffix: str = ".hsaco") -> None:
+        """`code_suffix`: of files that hold code for a GPU."""
+        self.path, self.code_suffix = path, code_suffix
 
     def keep_device(self, planned: Planned, entry: Entry, emit: Emit) -> None:
-        """The kernel's assembly (`<arch>/<kernel>.s`) where that is all, else or where it is shipped its `.hsaco`."""
+        """The kernel's assembly (`<arch>/<kernel>.s`) where that is all, else or where it is shipped its code."""
         place = self.path / planned.arch / planned.kernel
         if emit is Emit.ASM and is_compiled(planned.backend):
             self.copy(entry.output(ASSEMBLY), place.with_name(f"{place.name}.s"))
         else:
-            self.copy(entry.output(CODE_OBJECT), place.with_name(f"{place.name}.hsaco"))
+            self.copy(entry.output(CODE_OBJECT), place.with_name(f"{place.name}{self.code_suffix}"))
 
     def keep_host(self, planned: PlannedHost, entry: Entry) -> None:
         """The host unit's object: `host/<kernel>.o`."""
         self.copy(entry.output(OBJECT), self.path / "host" / f"{planned.kernel}.o")
 
-    def keep_sources(self, kernels: Iterable[Planned], hosts: Iterable[PlannedHost], toolchain: AmdToolchain) -> None:
+    def keep_sources(self, kernels: Iterable[Planned], hosts: Iterable[PlannedHost], toolchain: Toolchain) -> None:
         """Every unit's text, and compile_commands.json over them: each as it can be compiled from where it lies."""
         commands = []
         for planned in kernels:
             if planned.text and is_compiled(planned.backend):
-                source = self.path / "src" / planned.arch / f"{planned.kernel}.hip"
-                commands.append(self._source(source, planned.text, device_job(planned.unit, toolchain)))
+                job = device_job(planned.unit, toolchain)
+                source = self.path / "src" / planned.arch / f"{planned.kernel}{Path(job.source).suffix}"
+                commands.append(self._source(source, planned.text, job))
         for host in hosts:
-            source = self.path / "src" / "host" / f"{host.kernel}.hip"
-            commands.append(self._source(source, host.text, host_job(host.unit, toolchain)))
+            job = host_job(host.unit, toolchain)
+            source = self.path / "src" / "host" / f"{host.kernel}{Path(job.source).suffix}"
+            commands.append(self._source(source, host.text, job))
         self.write("compile_commands.json", json.dumps(commands, indent=1) + "\n")
 
     def keep_report(self, results: Sequence[Result]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.artefacts import Emit, OutFolder
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache
@@ -18,6 +17,7 @@ from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned, PlannedHost
 from ckgen.build.pool import Limits, OnStanding, Outcome
 from ckgen.build.result import Result, ResultFinding
+from ckgen.build.toolchain import Toolchain
 from ckgen.build.wanted import Wanted
 from ckgen.model.arch import ArchSpec
 
@@ -34,7 +34,7 @@ class BuildRequest:
 def build(
     request: BuildRequest,
     wanted: Wanted,
-    toolchain: AmdToolchain,
+    toolchain: Toolchain,
     archs: Mapping[str, ArchSpec],
     cache: Cache,
     limits: Limits,
@@ -45,7 +45,7 @@ def build(
 
     A library holds what passed; a kernel whose host unit does not compile has not.
     """
-    out = OutFolder(request.out)
+    out = OutFolder(request.out, toolchain.code_suffix)
     hosts = wanted.hosts if request.emit is not Emit.ASM else ()
     out.keep_sources(wanted.kernels, hosts, toolchain)
     host_of = {host_job(host.unit, toolchain).key: host for host in hosts}

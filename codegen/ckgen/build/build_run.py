@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.cache import Cache
 from ckgen.build.compile import device_job
 from ckgen.build.job import Job
@@ -12,6 +11,7 @@ from ckgen.build.judge import Judge, rules_version
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Limits, OnStanding, Outcome, run_jobs
 from ckgen.build.result import Result
+from ckgen.build.toolchain import Toolchain
 from ckgen.model.arch import ArchSpec
 
 OnResult = Callable[[Planned, Result, Outcome | None], None]
@@ -19,7 +19,7 @@ OnResult = Callable[[Planned, Result, Outcome | None], None]
 
 def build_planned(
     kernels: Iterable[Planned],
-    toolchain: AmdToolchain,
+    toolchain: Toolchain,
     archs: Mapping[str, ArchSpec],
     cache: Cache,
     limits: Limits,

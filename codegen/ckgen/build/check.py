@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache
 from ckgen.build.compile import OBJECT, host_job
@@ -15,6 +14,7 @@ from ckgen.build.named import NamedKernel
 from ckgen.build.planned import Planned, plan_host, plan_kernel
 from ckgen.build.pool import Limits, OnStanding, Outcome
 from ckgen.build.result import Result
+from ckgen.build.toolchain import Toolchain
 from ckgen.model.arch import ArchSpec
 
 
@@ -29,7 +29,7 @@ def sample(kernels: Iterable[NamedKernel]) -> tuple[NamedKernel, ...]:
 
 def check(
     kernels: Sequence[NamedKernel],
-    toolchain: AmdToolchain,
+    toolchain: Toolchain,
     archs: Mapping[str, ArchSpec],
     cache: Cache,
     limits: Limits,
@@ -74,7 +74,7 @@ def check(
 
 
 def _hosts(
-    kernels: Sequence[NamedKernel], planned: Sequence[Planned], toolchain: AmdToolchain
+    kernels: Sequence[NamedKernel], planned: Sequence[Planned], toolchain: Toolchain
 ) -> Iterator[tuple[str, tuple[NamedKernel, Job]]]:
     """By job key, the first kernel by name of every module and library that has device code, and its host unit."""
     available = (kernel for kernel, one in zip(kernels, planned, strict=True) if not one.unavailable)

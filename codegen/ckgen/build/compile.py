@@ -8,26 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.amd.pins import Role, pins
 from ckgen.build.flags import Flags, Trait, flags_of
 from ckgen.build.job import Job, Root
+from ckgen.build.toolchain import Steps, Toolchain
+from ckgen.build.unit_files import ASSEMBLY, CODE_OBJECT, DEPENDENCIES, OBJECT
 from ckgen.model.backend import Backend
 from ckgen.specs.archs import processor_of
 
-ASSEMBLY = "unit.s"
-CODE_OBJECT = "unit.hsaco"
-OBJECT = "unit.o"
-_SOURCE = "unit.hip"
+__all__ = ["ASSEMBLY", "CODE_OBJECT", "OBJECT", "Unit", "device_job", "flags_for", "host_job", "is_compiled", "roots"]
+
 _LIST = "unit.txt"
 _TAKE = "build/take_object.py"
-_DEPENDENCIES = "unit.d"
-_LIST_HEADERS = tuple(
-    word
-    for argument in ("-dependency-file", _DEPENDENCIES, "-sys-header-deps", "-MT", OBJECT)
-    for word in ("-Xclang", argument)
-)
-"""As -MD, which the driver passes to host compiles only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +33,10 @@ class Unit:
     text: str
 
 
-def flags_for(unit: Unit, toolchain: AmdToolchain) -> Flags:
+def flags_for(unit: Unit, toolchain: Toolchain) -> Flags:
     """The unit's flags: its trait is told by whether it has an arch."""
     trait = Trait.DEVICE if unit.arch else Trait.HOST
-    return flags_of(toolchain.kind.value, unit.backend, unit.module, trait)
+    return flags_of(str(toolchain.vendor), toolchain.flag_kind, unit.backend, unit.module, trait)
 
 
 def is_compiled(backend: str) -> bool:
@@ -52,21 +44,16 @@ def is_compiled(backend: str) -> bool:
     return backend != Backend.ASM.value
 
 
-def device_job(unit: Unit, toolchain: AmdToolchain) -> Job:
+def device_job(unit: Unit, toolchain: Toolchain) -> Job:
     """Assembly from one compile, and the code object that is made from it; or the code object that is shipped."""
     if not is_compiled(unit.backend):
         return _taking_job(unit, toolchain)
-    processor = processor_of(unit.arch)
-    steps = (
-        (*toolchain.device(processor), *_options(unit, toolchain), "-S", "-o", ASSEMBLY, _SOURCE),
-        (*toolchain.assemble(processor), "-o", OBJECT, ASSEMBLY),
-        (*toolchain.link(), "-o", CODE_OBJECT, OBJECT),
-    )
-    return _job(unit, toolchain, f"device/{unit.backend}/{unit.module or 'dense'}/{unit.arch}", steps,
-                (ASSEMBLY, CODE_OBJECT))  # fmt: skip
+    steps = toolchain.device_steps(processor_of(unit.arch), _options(unit, toolchain))
+    family = f"device/{unit.backend}/{unit.module or 'dense'}/{unit.arch}"
+    return _job(unit, toolchain, family, toolchain.device_source, steps, (ASSEMBLY, CODE_OBJECT))
 
 
-def _taking_job(unit: Unit, toolchain: AmdToolchain) -> Job:
+def _taking_job(unit: Unit, toolchain: Toolchain) -> Job:
     pin = pins()[Role.CK]
     wheel, tool = toolchain.prefix / "downloads" / pin.file, paths.package_dir() / _TAKE
     return Job(
@@ -86,43 +73,41 @@ def _taking_job(unit: Unit, toolchain: AmdToolchain) -> Job:
     )
 
 
-def host_job(unit: Unit, toolchain: AmdToolchain) -> Job:
+def host_job(unit: Unit, toolchain: Toolchain) -> Job:
     """An x86-64 object with the functions that prepare launches."""
-    # clang names a symbol by this: by default the same one in every unit of the same file name
-    cuid = f"-cuid={hashlib.sha256(unit.text.encode()).hexdigest()[:16]}"
-    steps = ((*toolchain.host(), *_options(unit, toolchain), cuid, "-c", "-o", OBJECT, _SOURCE),)
-    return _job(unit, toolchain, f"host/{unit.backend}/{unit.module or 'dense'}", steps, (OBJECT,))
+    mark = hashlib.sha256(unit.text.encode()).hexdigest()[:16]
+    steps = toolchain.host_steps(_options(unit, toolchain), mark)
+    return _job(
+        unit, toolchain, f"host/{unit.backend}/{unit.module or 'dense'}", toolchain.host_source, steps, (OBJECT,)
+    )
 
 
-def roots(toolchain: AmdToolchain) -> tuple[Root, ...]:
+def roots(toolchain: Toolchain) -> tuple[Root, ...]:
     """The folders that commands and headers are told by."""
     return (Root("ckgen", paths.dispatcher_dir()), Root("toolchain", toolchain.root), Root("prefix", toolchain.prefix))
 
 
-def _options(unit: Unit, toolchain: AmdToolchain) -> tuple[str, ...]:
+def _options(unit: Unit, toolchain: Toolchain) -> tuple[str, ...]:
     flags = flags_for(unit, toolchain)
     includes = (f"-I{folder}" for folder in _own(flags))
-    return (*flags.words, *includes, *_LIST_HEADERS)
+    return (*flags.words, *includes)
 
 
 def _own(flags: Flags) -> tuple[Path, ...]:
     return tuple(paths.dispatcher_dir() / folder for folder in flags.includes)
 
 
-def _job(
-    unit: Unit, toolchain: AmdToolchain, family: str, steps: tuple[tuple[str, ...], ...], outputs: tuple[str, ...]
-) -> Job:
-    tree = (Root(f"ck{number}", path) for number, path in enumerate(toolchain.ck.includes))
+def _job(unit: Unit, toolchain: Toolchain, family: str, source: str, steps: Steps, outputs: tuple[str, ...]) -> Job:
     return Job(
         label=unit.label,
         family=family,
         text=unit.text,
-        source=_SOURCE,
+        source=source,
         steps=steps,
         outputs=outputs,
-        depfile=_DEPENDENCIES,
-        identity=(toolchain.compiler_id, toolchain.ck.id, toolchain.libstdcxx or ""),
+        depfile=DEPENDENCIES,
+        identity=toolchain.identity_parts,
         roots=roots(toolchain),
-        fixed=(*tree, Root("prefix", toolchain.prefix)),
+        fixed=toolchain.fixed,
         own=(*toolchain.own, *_own(flags_for(unit, toolchain))),
     )

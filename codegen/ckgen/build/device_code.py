@@ -10,7 +10,7 @@ from ckgen.families.registry import family_of
 from ckgen.model.backend import Backend
 from ckgen.plan.model import AnyInstance
 
-BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.ASM})
+BACKENDS = frozenset({Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.ASM, Backend.CUTLASS})
 """Whose instances have device code that a build makes or takes."""
 
 

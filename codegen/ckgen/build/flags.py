@@ -1,4 +1,4 @@
-"""The compile flags of a unit, from flags.json: data per (toolchain, backend, module, trait), part of its identity."""
+"""Compile flags, from flags.json: data per (vendor, toolchain, backend, module, trait), part of a unit's identity."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Flags:
 
 
 @cache
-def flags_of(toolchain: str, backend: str, module: str, trait: Trait) -> Flags:
-    """The flags for a unit; `toolchain` is `pinned` or `rocm`, `module` empty where there is none."""
+def flags_of(vendor: str, toolchain: str, backend: str, module: str, trait: Trait) -> Flags:
+    """The flags for a unit; `toolchain` is a kind of the vendor's, `module` empty where there is none."""
     data = json.loads(Path(__file__).with_name("flags.json").read_text(encoding="utf-8"))
-    wanted = {"toolchain": toolchain, "backend": backend, "module": module, "trait": trait.value}
+    wanted = {"vendor": vendor, "toolchain": toolchain, "backend": backend, "module": module, "trait": trait.value}
     words: list[str] = []
     for rule in data["rules"]:
         if all(rule[key] in (_ANY, value) for key, value in wanted.items()):

@@ -30,7 +30,7 @@ class History:
         self._known: dict[str, Estimate] = {}
 
     def estimate(self, family: str) -> Estimate:
-        """The largest peak and the mean time that were measured, else a guess by the family's first word."""
+        """The largest peak and the mean time that were measured, else a guess by the family's first words."""
         if family not in self._known:
             self._known[family] = self._read(family) or _guess(family)
         return self._known[family]
@@ -52,8 +52,9 @@ class History:
 
 
 def _guess(family: str) -> Estimate:
-    guesses = _guesses()
-    return guesses.get(family.partition("/")[0], guesses["device"])
+    guesses, words = _guesses(), family.split("/")
+    known = ("/".join(words[:count]) for count in range(len(words), 0, -1))
+    return next((guesses[name] for name in known if name in guesses), guesses["device"])
 
 
 @cache

@@ -10,17 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.build.amd.model import AmdToolchain
-from ckgen.build.compile import CODE_OBJECT, flags_for
+from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, flags_for
 from ckgen.build.entry import Entry
-from ckgen.build.inspect import code_object, gate
+from ckgen.build.inspect import gate
 from ckgen.build.inspect.finding import CodeFinding
-from ckgen.build.inspect.report import KernelReport, reports_of
+from ckgen.build.inspect.report import KernelReport
 from ckgen.build.kept import keep, kept
 from ckgen.build.packed_code import pack_code
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome
 from ckgen.build.result import Figures, Result, ResultFinding, Status
+from ckgen.build.toolchain import Toolchain
 from ckgen.emit.manifest import generator_digest
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError
@@ -31,7 +31,7 @@ _SCHEMA = "ckgen.verdict/1"
 class Judge:
     """Makes Results; what it has once seen of a kept entry it keeps beside it."""
 
-    def __init__(self, toolchain: AmdToolchain, archs: Mapping[str, ArchSpec], version: str) -> None:
+    def __init__(self, toolchain: Toolchain, archs: Mapping[str, ArchSpec], version: str) -> None:
         """`version` identifies the rules: what was kept under another is looked at anew."""
         self.toolchain, self.archs, self.version = toolchain, archs, version
 
@@ -65,8 +65,8 @@ class Judge:
         data = entry.output(CODE_OBJECT).read_bytes()
         packed = len(pack_code(data, 9))
         try:
-            source = code_object.Source(f"{planned.kernel}.{planned.arch}.hsaco", data)
-            reports = reports_of(code_object.read_code_object(source), self.toolchain.decoder)
+            name = f"{planned.kernel}.{planned.arch}{self.toolchain.code_suffix}"
+            reports = self.toolchain.reports(name, data, entry.output(ASSEMBLY))
         except InputError as error:
             found = ResultFinding("unreadable", "error", str(error), len(data), "-")
             return _figures((), len(data), packed), (found,)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckgen.build.amd.clang import HOST
-from ckgen.build.amd.model import AmdToolchain, Kind
 from ckgen.build.artefacts import OutFolder
 from ckgen.build.cache import Cache
 from ckgen.build.compile import OBJECT, Unit, host_job, roots
@@ -18,6 +16,7 @@ from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.packed_code import pack_code
 from ckgen.build.pool import Limits, Outcome, run_jobs
+from ckgen.build.toolchain import Toolchain
 from ckgen.emit.environment import environment
 from ckgen.families.common.cpp import identifier
 from ckgen.families.common.device.unit import COMPANIONS, prepare_symbol
@@ -44,7 +43,7 @@ def emit_library(
     name: str,
     instances: tuple[DeviceInstance, ...],
     out: OutFolder,
-    toolchain: AmdToolchain,
+    toolchain: Toolchain,
     cache: Cache,
     limits: Limits,
     failed: Callable[[Outcome], None],
@@ -111,8 +110,8 @@ def _hosts(instances: tuple[DeviceInstance, ...]) -> list[tuple[str, Path]]:
     return [(f"{one.id:016x}.o", one.host.output(OBJECT)) for one in instances]
 
 
-def _objects_job(text: str, toolchain: AmdToolchain) -> Job:
-    step = (*toolchain.compiler, HOST, "-x", "assembler", "-c", "-o", OBJECT, "unit.S")
+def _objects_job(text: str, toolchain: Toolchain) -> Job:
+    step = (*toolchain.assemble_host(), "-o", OBJECT, "unit.S")
     return Job(
         label="the library's code objects",
         family="table/objects",
@@ -126,7 +125,7 @@ def _objects_job(text: str, toolchain: AmdToolchain) -> Job:
     )
 
 
-def _table_job(text: str, toolchain: AmdToolchain) -> Job:
+def _table_job(text: str, toolchain: Toolchain) -> Job:
     return host_job(Unit("the library's table", "", "", "", text), toolchain)
 
 
@@ -134,7 +133,7 @@ def _archive(
     name: str,
     members: list[tuple[str, Path]],
     out: OutFolder,
-    toolchain: AmdToolchain,
+    toolchain: Toolchain,
     cache: Cache,
     limits: Limits,
     failed: Callable[[Outcome], None],
@@ -151,7 +150,7 @@ def _archive(
         family="table/archive",
         text=listed,
         source="members.txt",
-        steps=((*archiver(toolchain), "rcsD", file, *words),),
+        steps=((*toolchain.archiver(), "rcsD", file, *words),),
         outputs=(file,),
         depfile="",
         identity=(toolchain.compiler_id,),
@@ -162,13 +161,6 @@ def _archive(
     out.copy(made[job.key].output(file), place)
     shutil.rmtree(folder)
     return place
-
-
-def archiver(toolchain: AmdToolchain) -> tuple[str, ...]:
-    """LLVM's ar: part of the pinned compiler's program, beside the linker in a ROCm."""
-    if toolchain.kind is Kind.PINNED:
-        return (toolchain.linker[0], "ar")
-    return (str(Path(toolchain.linker[0]).with_name("llvm-ar")),)
 
 
 def _run(jobs: tuple[Job, ...], cache: Cache, limits: Limits, failed: Callable[[Outcome], None]) -> Mapping[str, Entry]:

@@ -65,7 +65,7 @@ def wanted_kernels(
         found = _plan(options, kernel_filter, archs, spaces)
         _write(place, found)
     if not found.kernels:
-        raise UsageError("no AMD kernel is asked for: see `ckgen list instances`, --kernels, --backend and --targets")
+        raise UsageError("no GPU kernel is asked for: see `ckgen list instances`, --kernels, --backend and --targets")
     return found
 
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "kernel-set": Entry("ckgen.cli.kernel_set", "Make kernel sets of what other tools ask for."),
     "tables": Entry("ckgen.cli.tables", "Mend, join and count tuning tables."),
     "toolchain": Entry("ckgen.cli.toolchain", "Prepare the compilers for devices."),
-    "build": Entry("ckgen.cli.build", "Compile AMD kernels, and judge what is in them."),
+    "build": Entry("ckgen.cli.build", "Compile GPU kernels, and judge what is in them."),
     "amd-check": Entry("ckgen.cli.amd_check", "Compile and judge the AMD kernels that the tables name."),
     "inspect": Entry("ckgen.cli.inspect", "Show what is in AMDGPU code objects, and judge it."),
     "emulate": Entry(None, "Run GPU code on the CPU, and check it while it runs."),

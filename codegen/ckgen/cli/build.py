@@ -1,4 +1,4 @@
-"""`ckgen build`: AMD kernels compiled with the real headers, judged, and kept as assembly, objects or a library."""
+"""`ckgen build`: GPU kernels compiled with the real headers, judged, and kept as assembly, objects or a library."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 FINDINGS = 1
 
 
-@click.command(cls=Command, name="build", short_help="Compile AMD kernels, and judge what is in them.")
+@click.command(cls=Command, name="build", short_help="Compile GPU kernels, and judge what is in them.")
 @targets_option
 @backends_option("Only kernels of these backends: ck, ck_tile.")
 @ops_option
@@ -73,37 +73,40 @@ FINDINGS = 1
 @scheduler_option
 @click.option("--retry", is_flag=True, help="Compile again what failed before.")
 @click.option("--compiler-launcher", metavar="COMMAND", help="Put before every compile, such as ccache.")
-@click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain amd`]")
+@click.option("--prefix", type=PATH, help="The toolchain's folder.  [default: as `ckgen toolchain`]")
 @quiet_option
 @json_option
 def command(**params: Any) -> int:
-    """Compile AMD kernels, and judge what is in them.
+    """Compile GPU kernels, and judge what is in them.
 
-    The compiler is that of `ckgen toolchain amd`, the headers are CK's own. Kernels are those of the tables, the
+    The compiler is that of `ckgen toolchain amd` or `nvidia`, as the targets are, the headers are CK's and CUTLASS's
+    own. Kernels are those of the tables, the
     defaults and --kernel-set; --kernels also looks into the search spaces. With --kernels or --limit each is built for
     every target where it is legal. Exit 1 if one fails to compile or to pass.
     """
-    from ckgen.build.amd.toolchain import load
     from ckgen.build.artefacts import Emit
     from ckgen.build.build import BuildRequest, build
     from ckgen.build.cache import Cache, default_cache
     from ckgen.build.device_code import BACKENDS
-    from ckgen.build.launcher import launcher_for
+    from ckgen.build.launcher import NO_LAUNCHER, launcher_for
+    from ckgen.build.of_vendor import toolchain_of, vendor_of
     from ckgen.build.pool import default_limits
     from ckgen.build.wanted import KernelFilter, wanted_kernels
     from ckgen.progress import Progress
     from ckgen.specs.archs import load_archs
 
     archs = load_archs()
-    buildable = frozenset(map(str, BACKENDS))
+    targets = targets_or_env(params["targets"], archs)
+    vendor = vendor_of(targets or (), archs)
+    buildable = frozenset(str(backend) for backend in BACKENDS if backend.vendor == str(vendor))
     backends = backends_of(params["backends"]) or buildable
     if not backends & buildable:
         raise UsageError(f"--backend: only {', '.join(sorted(buildable))} are built here")
     check_name(params["name"])
-    toolchain = load(params["prefix"])
+    toolchain = toolchain_of(vendor, params["prefix"])
     globs = tuple(params["kernels"])
     options = PlanOptions(
-        targets=targets_or_env(params["targets"], archs),
+        targets=targets,
         ops=ops_of(params["ops"]),
         tuning=tuning_or_shipped(params["tuning"]),
         module=params["module"],
@@ -117,7 +120,8 @@ def command(**params: Any) -> int:
         every_count=not params["as_generated"],
     )
     cache = Cache(default_cache())
-    launcher = launcher_for(toolchain.compiler, cache.folder, params["compiler_launcher"])
+    launched, wish = toolchain.launched, params["compiler_launcher"]
+    launcher = launcher_for(launched, cache.folder, wish) if launched else NO_LAUNCHER
     with progress("reading tables"):
         kernel_filter = KernelFilter(() if params["as_generated"] else globs, params["limit"])
         wanted = wanted_kernels(options, kernel_filter, archs, cache.folder)

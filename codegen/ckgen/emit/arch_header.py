@@ -49,6 +49,8 @@ struct ArchInfo {{
   Fp8Flavour fp8;
   std::int32_t wave_size;
   std::int32_t max_threads_per_block;
+  std::int32_t max_cluster;         // workgroups; 1 where there are no clusters
+  std::int32_t compute_capability;  // 90 of 9.0; 0 where the vendor's runtime gives a name instead
   std::int32_t lds_bytes;       // per workgroup
   std::int32_t default_cu_num;  // of a target written without a count
   std::int32_t xcds;            // of the default product
@@ -67,7 +69,7 @@ inline constexpr std::size_t arch_count = {count};
 
 /// Indexed by the value of `Arch`; the first is `unknown`.
 inline constexpr ArchInfo arch_table[arch_count + 1] = {{
-    {{"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0}},
+    {{"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 {rows}
 }};
 
@@ -124,7 +126,8 @@ def render_arch_header(archs: Mapping[str, ArchSpec]) -> str:
 
 def _row(arch: ArchSpec) -> str:
     kind = "cpu" if arch.kind is ArchKind.CPU else "gpu"
-    numbers = (arch.wave_size, arch.max_threads_per_block, arch.lds_bytes, arch.default_cu_num, arch.xcds)
+    execution = (arch.wave_size, arch.max_threads_per_block, arch.max_cluster, arch.compute_capability)
+    numbers = (*execution, arch.lds_bytes, arch.default_cu_num, arch.xcds)
     caches = (arch.l2_bytes_per_xcd, arch.last_level_cache_bytes)
     words = [f'"{arch.name}"', f"Arch::{arch.name}", f"ArchKind::{kind}", f"Vendor::{arch.vendor or 'none'}"]
     words += [f"Fp8Flavour::{_FP8[arch.fp8_flavour]}"]

@@ -42,7 +42,8 @@ def robust(signature: Any, gfx: str) -> Robust:
         return Robust((), f"8-bit floats of {gfx} {has}")
     refused: list[tuple[RuleFinding, ...]] = []
     lacking: list[tuple[tuple[Config, ...], str]] = []
-    for alternative in family.robust_configs(resolved, arch):
+    for of_all in family.robust_configs(resolved, arch):
+        alternative = [config for config in of_all if config.backend.vendor in ("", str(arch.vendor))]
         findings = [judge(resolved, config, config.backend, arch) for config in alternative]
         legal = tuple(config for config, found in zip(alternative, findings, strict=True) if not found)
         refused += filter(None, findings)

@@ -13,7 +13,7 @@ from ckgen.model.word import Word
 
 
 class ArchKind(Word):
-    """GPU archs are AMD gfx names; CPU archs are x86-64 feature levels."""
+    """GPU archs are gfx and sm names; CPU archs are x86-64 feature levels."""
 
     GPU = "gpu"
     CPU = "cpu"
@@ -23,6 +23,7 @@ class Vendor(Word):
     """Whose GPU runtime loads and launches an arch's code."""
 
     AMD = "amd"
+    NVIDIA = "nvidia"
 
 
 CPU_LEVELS = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")
@@ -143,24 +144,30 @@ class CpuFeatures:
 class ArchSpec:
     """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU, which has no vendor.
 
-    processor: what the compiler is told, and a code object says; elf_machine: the same as EF_AMDGPU_MACH.
+    processor: what the compiler is told, and a code object says; elf_machine: the same as a number in e_flags.
+    aliases: other names that targets may use. compute_capability: how NVIDIA's driver names the arch, 0 for others.
     cache_scopes: memory operations say how far they reach (sc0, sc1). transposing_lds_reads: ds_read_*_tr.
     vgprs_per_simd_lane: 32-bit registers that all waves of a SIMD share, per lane of a wave (LLVM: getTotalNumVGPRs).
     vgprs_per_wave: the most of them that one wave is given (getAddressableNumVGPRs), accumulators included where they
     are of the same file; agprs_per_wave: accumulators of a file of their own. vgpr_granule: registers given at a time.
-    waves_per_simd: the most that a SIMD holds. lds_copy_bytes: a lane's widest load straight to LDS, 0 for none.
+    waves_per_simd: the most that a SIMD holds. max_cluster: workgroups that one cluster may have, 1 where there are no
+    clusters. lds_bytes: of a workgroup; lds_bytes_per_cu: what those of a CU share. lds_copy_bytes: a lane's widest
+    load straight to LDS, 0 for none.
     """
 
     name: str
+    aliases: tuple[str, ...]
     kind: ArchKind
     vendor: Vendor | None
     family: str
     processor: str
     elf_machine: int
+    compute_capability: int
     cache_scopes: bool
     transposing_lds_reads: bool
     wave_size: int
     max_threads_per_block: int
+    max_cluster: int
     waves_per_block: tuple[tuple[int, int, int], ...]
     vgprs_per_simd_lane: int
     vgprs_per_wave: int
@@ -168,6 +175,7 @@ class ArchSpec:
     vgpr_granule: int
     waves_per_simd: int
     lds_bytes: int
+    lds_bytes_per_cu: int
     lds_granule: int
     lds_banks: int
     lds_copy_bytes: int

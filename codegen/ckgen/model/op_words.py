@@ -224,11 +224,17 @@ class Backend(Word):
     HIP = "hip"
     ASM = "asm"
     HOST = "host"
+    CUTLASS = "cutlass"
 
     @property
     def code(self) -> int:
         """Its number in C++, in keys and in tables."""
         return CODES["Backend"][self._value_]
+
+    @property
+    def vendor(self) -> str:
+        """Whose GPUs it makes code for; empty for a CPU's."""
+        return _VENDOR_OF_BACKEND[self]
 
 
 class Tier(Word):
@@ -426,6 +432,14 @@ _ALIAS_OF_OP = {
     Op.GROUPED_GEMM: "grouped",
     Op.MOE: "moe",
 }
+_VENDOR_OF_BACKEND = {
+    Backend.CK_TILE: "amd",
+    Backend.CK: "amd",
+    Backend.HIP: "amd",
+    Backend.ASM: "amd",
+    Backend.HOST: "",
+    Backend.CUTLASS: "nvidia",
+}
 
 MAX_EPILOGUE_OPS = 3
 """Steps of an epilogue."""
@@ -479,7 +493,7 @@ CODES: Mapping[str, Mapping[str, int]] = {
     "ScaleSides": {"both": 0, "a": 1, "b": 2},
     "MoePart": {"layer": 0, "gate_up": 1, "down": 2},
     "Strategy": {"any": 0, "data_parallel": 1, "atomic": 2, "linear": 3, "tree": 4},
-    "Backend": {"ck_tile": 0, "ck": 1, "hip": 2, "asm": 3, "host": 4},
+    "Backend": {"ck_tile": 0, "ck": 1, "hip": 2, "asm": 3, "host": 4, "cutlass": 5},
     "Tier": {"forced": 0, "override": 1, "exact": 2, "near": 3, "heuristic": 4, "far": 5, "other_cu": 6, "default": 7, "unsupported": 8},
     "FmhaEntry": {"forward": 0, "append": 1},
     "FmhaBias": {"none": 0, "elementwise": 1, "alibi": 2},

@@ -47,6 +47,14 @@ class RuleSet(Generic[S, C]):
         self._signature = signature
         self._configs = configs
         self._checks: tuple[tuple[Rule, Callable[[S, C, ArchSpec], RuleFinding | None]], ...] = ()
+        if backend.vendor:
+            self.rule(f"{backend}.vendor", source="arch_specs")(self._is_for_its_gpus)
+
+    def _is_for_its_gpus(self, signature: S, config: C, arch: ArchSpec) -> RuleFinding | None:
+        """A GPU is of the vendor that the backend makes code for."""
+        if arch.vendor is None or arch.vendor.value == self._backend.vendor:
+            return None
+        return RuleFinding("", f"{arch.name} is of another vendor", str(arch.vendor), self._backend.vendor)
 
     def rule(
         self, rule_id: str, *, source: str

@@ -105,9 +105,16 @@ def _against(arch: ArchSpec, file: str, others: Iterable[ArchSpec], files: Mappi
     """What a spec contradicts in others: a name is given once; one processor has one machine number and family."""
     found = []
     for other in others:
-        if other.name == arch.name:
+        shared = {arch.name, *arch.aliases} & {other.name, *other.aliases}
+        if shared and other.name != arch.name:
+            message, hint = f"'{min(shared)}' means another arch already", f"see {files[other.name]}"
+        elif other.name == arch.name:
             message, hint = f"arch '{arch.name}' has a spec already", f"see {files[other.name]}; choose another name"
-        elif arch.processor and (other.processor == arch.processor) != (other.elf_machine == arch.elf_machine):
+        elif (
+            arch.vendor is other.vendor
+            and arch.processor
+            and (other.processor == arch.processor) != (other.elf_machine == arch.elf_machine)
+        ):
             message = f"'{arch.processor}' with elf_machine {arch.elf_machine} contradicts {files[other.name]}"
             hint = f"there, '{other.processor}' has {other.elf_machine}"
         elif arch.processor and other.processor == arch.processor and other.family != arch.family:

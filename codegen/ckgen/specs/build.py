@@ -29,6 +29,8 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
     notes = _Provenance(reader)
     kind = reader.choice("kind", ArchKind)
     gpu = kind is ArchKind.GPU
+    vendor = reader.choice("vendor", Vendor) if gpu else None
+    of_ck, of_nvidia = vendor is Vendor.AMD, vendor is Vendor.NVIDIA
     name = reader.text("name", "arch")
     if name and name != stem:
         reader.fail(("name",), f"'name' is '{name}' but the file is called '{stem}.json'")
@@ -42,24 +44,31 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
     numerics = notes.child("numerics")
     flavour = numerics.nullable_choice("fp8_flavour", Fp8Flavour)
     hardware = notes.child("matrix_instructions")
+    lds_bytes = lds.integer("bytes_per_workgroup", "lds_bytes") if lds else 0
     arch = ArchSpec(
         name=name,
+        aliases=reader.words("aliases", "arch", required=False),
         kind=kind,
-        vendor=reader.choice("vendor", Vendor) if gpu else None,
+        vendor=vendor,
         family=reader.text("family", "word"),
         processor=code.text("processor", "processor") if code else "",
         elf_machine=code.integer("elf_machine", "elf_machine") if code else 0,
+        compute_capability=code.integer("compute_capability", "count") if code and of_nvidia else 0,
         cache_scopes=code.flag("cache_scopes") if code else False,
         transposing_lds_reads=code.flag("transposing_lds_reads") if code else False,
         wave_size=execution.integer("wave_size", "count") if execution else 0,
         max_threads_per_block=execution.integer("max_threads_per_block", "count") if execution else 0,
-        waves_per_block=_waves(execution, notes) if execution else (),
+        max_cluster=execution.integer("max_cluster", "count", default=None if of_nvidia else 1) if execution else 1,
+        waves_per_block=_waves(execution, notes)
+        if execution and (of_ck or "waves_per_block" in execution.value)
+        else (),
         vgprs_per_simd_lane=registers.integer("vgprs_per_simd_lane", "count") if registers else 0,
         vgprs_per_wave=registers.integer("vgprs_per_wave", "count") if registers else 0,
         agprs_per_wave=registers.integer("agprs_per_wave", "count_or_none", default=0) if registers else 0,
         vgpr_granule=registers.integer("vgpr_granule", "count") if registers else 0,
         waves_per_simd=registers.integer("waves_per_simd", "count") if registers else 0,
-        lds_bytes=lds.integer("bytes_per_workgroup", "lds_bytes") if lds else 0,
+        lds_bytes=lds_bytes,
+        lds_bytes_per_cu=lds.integer("bytes_per_cu", "lds_bytes", default=lds_bytes) if lds else 0,
         lds_granule=lds.integer("granule", "count") if lds else 0,
         lds_banks=access.integer("banks", "count") if access else 0,
         lds_copy_bytes=access.integer("copy_bytes", "count_or_none") if access else 0,
@@ -70,8 +79,8 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
         ops_per_clock=_rates(numerics),
         skus=reader.children("skus", lambda item: _sku(item, notes), least=1),
         matrix_instructions=hardware.children("rows", lambda item: _instruction(item, flavour)),
-        warp_tiles=_warp_tiles(reader, notes, flavour) if gpu else {},
-        pipelines=_pipelines(notes) if gpu else (),
+        warp_tiles=_warp_tiles(reader, notes, flavour) if of_ck else {},
+        pipelines=_pipelines(notes) if of_ck else (),
         cpu=None if gpu else _cpu(notes),
         provenance=notes.found,
         sources=notes.table,

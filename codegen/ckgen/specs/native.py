@@ -1,4 +1,4 @@
-"""The machine's own target: its first HIP device if one answers, else the CPU by its cpuid flags."""
+"""The machine's own target: its first HIP or CUDA device if one answers, else the CPU by its cpuid flags."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from ckgen.specs.archs import load_archs
 
 _LIBRARY = "libamdhip64.so"
 _MULTIPROCESSOR_COUNT = 63
+_CUDA_LIBRARY = "libcuda.so.1"
+_CUDA_MULTIPROCESSORS, _CUDA_MAJOR, _CUDA_MINOR = 16, 75, 76
 _ROCMINFO_SECONDS = 20
 
 
 def native_target() -> Target:
-    """A HIP device's target if one answers, else the CPU's; no GPU call is made before this is asked."""
-    return hip_target() or rocminfo_target() or own_cpu()
+    """A GPU's target if one answers, AMD's first, else the CPU's; no GPU call is made before this is asked."""
+    return hip_target() or rocminfo_target() or cuda_target(load_archs()) or own_cpu()
 
 
 def own_cpu() -> Target:
@@ -52,6 +54,24 @@ def _gcn_arch_name(hip: ctypes.CDLL) -> str | None:
         return None
     match = re.search(rb"gfx[0-9a-f]+", properties.raw)
     return match.group().decode() if match else None
+
+
+def cuda_target(archs: Mapping[str, ArchSpec]) -> Target | None:
+    """Device 0 through NVIDIA's driver; None where the driver, a device or a spec of it is missing."""
+    try:
+        cuda = ctypes.CDLL(_CUDA_LIBRARY)
+        found = [ctypes.c_int(0) for _ in range(3)]
+        if cuda.cuInit(0) != 0:
+            return None
+        for value, attribute in zip(found, (_CUDA_MULTIPROCESSORS, _CUDA_MAJOR, _CUDA_MINOR), strict=True):
+            if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0) != 0:
+                return None
+    except (OSError, AttributeError):
+        return None
+    count, capability = found[0].value, 10 * found[1].value + found[2].value
+    known = (arch.name for arch in archs.values() if arch.compute_capability == capability > 0)
+    name = next(known, None)
+    return Target(name, count) if name is not None and count > 0 else None
 
 
 def rocminfo_target() -> Target | None:

@@ -130,9 +130,11 @@ class Reader:
             or (next(iter(enum)),) * count
         )
 
-    def words(self, key: str, kind: str) -> tuple[str, ...]:
-        """A list of distinct texts of that kind."""
+    def words(self, key: str, kind: str, *, required: bool = True) -> tuple[str, ...]:
+        """A list of distinct texts of that kind; where it is not required, none when absent."""
         found: list[str] = []
+        if not required and self._get(key, False) is None and key not in self.value:
+            return ()
         for path, item in self._list(key):
             if isinstance(item, str) and item in found:
                 self.fail(path, f"'{key}' has {_name(item)} twice")

@@ -114,8 +114,9 @@ def _element(
 
 def _named(name: str, archs: Mapping[str, ArchSpec], errors: list[str]) -> Target | None:
     """The whole device that the name of an arch or of a product means."""
-    if name in archs:
-        return Target(name, archs[name].default_cu_num)
+    meant = next((arch for arch in archs.values() if name == arch.name or name in arch.aliases), None)
+    if meant is not None:
+        return Target(meant.name, meant.default_cu_num)
     products: dict[str, set[Target]] = {}
     for arch in archs.values():
         for sku in arch.skus if arch.kind is ArchKind.GPU else ():

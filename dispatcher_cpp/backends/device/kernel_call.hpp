@@ -55,7 +55,7 @@ Status fill(KernelCall& out, const char* symbol, const Extent& grid, const Exten
             const Argument& argument) noexcept {
   static_assert(!std::is_pointer_v<Argument>, "give the argument, not its address");
   static_assert(sizeof(Argument) <= kMaxKernelArgs, "raise kMaxKernelArgs");
-  static_assert(alignof(Argument) <= 16, "a kernarg segment is aligned to 16 bytes");
+  static_assert(alignof(Argument) <= kKernelArgsAlignment, "raise kKernelArgsAlignment");
   return fill(out, symbol, grid, block, dynamic_lds, static_cast<const void*>(&argument), sizeof(Argument));
 }
 

@@ -21,6 +21,7 @@ enum class Arch : std::uint8_t {
   gfx90a,
   gfx942,
   gfx950,
+  sm_90a,
   x86_64_amx,
   x86_64_v3,
   x86_64_v4,
@@ -30,7 +31,7 @@ enum class Arch : std::uint8_t {
 enum class ArchKind : std::uint8_t { gpu, cpu };
 
 /// Whose GPU runtime loads and launches an arch's code; none on a CPU.
-enum class Vendor : std::uint8_t { none, amd };
+enum class Vendor : std::uint8_t { none, amd, nvidia };
 
 /// What is fixed for an arch. Wave, thread and LDS numbers are 0 on a CPU.
 struct ArchInfo {
@@ -41,6 +42,8 @@ struct ArchInfo {
   Fp8Flavour fp8;
   std::int32_t wave_size;
   std::int32_t max_threads_per_block;
+  std::int32_t max_cluster;         // workgroups; 1 where there are no clusters
+  std::int32_t compute_capability;  // 90 of 9.0; 0 where the vendor's runtime gives a name instead
   std::int32_t lds_bytes;       // per workgroup
   std::int32_t default_cu_num;  // of a target written without a count
   std::int32_t xcds;            // of the default product
@@ -55,23 +58,24 @@ struct SkuInfo {
   std::int32_t xcds;
 };
 
-inline constexpr std::size_t arch_count = 12;
+inline constexpr std::size_t arch_count = 13;
 
 /// Indexed by the value of `Arch`; the first is `unknown`.
 inline constexpr ArchInfo arch_table[arch_count + 1] = {
-    {"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0},
-    {"gfx1100", Arch::gfx1100, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 32, 1024, 65536, 48, 1, 6291456, 100663296},
-    {"gfx1200", Arch::gfx1200, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 65536, 16, 1, 4194304, 33554432},
-    {"gfx1201", Arch::gfx1201, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 65536, 32, 1, 8388608, 67108864},
-    {"gfx1250", Arch::gfx1250, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 327680, 256, 8, 4194304, 0},
-    {"gfx908", Arch::gfx908, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 64, 1024, 65536, 120, 1, 8388608, 0},
-    {"gfx90a", Arch::gfx90a, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 64, 1024, 65536, 104, 1, 8388608, 0},
-    {"gfx942", Arch::gfx942, ArchKind::gpu, Vendor::amd, Fp8Flavour::fnuz, 64, 1024, 65536, 304, 8, 4194304, 268435456},
-    {"gfx950", Arch::gfx950, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 64, 1024, 163840, 256, 8, 4194304, 268435456},
-    {"x86_64_amx", Arch::x86_64_amx, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
-    {"x86_64_v3", Arch::x86_64_v3, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 262144, 0},
-    {"x86_64_v4", Arch::x86_64_v4, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
-    {"x86_64_v4_bf16", Arch::x86_64_v4_bf16, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 0, 1, 1, 1048576, 0},
+    {"unknown", Arch::unknown, ArchKind::gpu, Vendor::none, Fp8Flavour::none, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"gfx1100", Arch::gfx1100, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 32, 1024, 1, 0, 65536, 48, 1, 6291456, 100663296},
+    {"gfx1200", Arch::gfx1200, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 1, 0, 65536, 16, 1, 4194304, 33554432},
+    {"gfx1201", Arch::gfx1201, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 1, 0, 65536, 32, 1, 8388608, 67108864},
+    {"gfx1250", Arch::gfx1250, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 32, 1024, 1, 0, 327680, 256, 8, 4194304, 0},
+    {"gfx908", Arch::gfx908, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 64, 1024, 1, 0, 65536, 120, 1, 8388608, 0},
+    {"gfx90a", Arch::gfx90a, ArchKind::gpu, Vendor::amd, Fp8Flavour::none, 64, 1024, 1, 0, 65536, 104, 1, 8388608, 0},
+    {"gfx942", Arch::gfx942, ArchKind::gpu, Vendor::amd, Fp8Flavour::fnuz, 64, 1024, 1, 0, 65536, 304, 8, 4194304, 268435456},
+    {"gfx950", Arch::gfx950, ArchKind::gpu, Vendor::amd, Fp8Flavour::ocp, 64, 1024, 1, 0, 163840, 256, 8, 4194304, 268435456},
+    {"sm_90a", Arch::sm_90a, ArchKind::gpu, Vendor::nvidia, Fp8Flavour::ocp, 32, 1024, 8, 90, 232448, 132, 1, 52428800, 0},
+    {"x86_64_amx", Arch::x86_64_amx, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 1, 0, 0, 1, 1, 1048576, 0},
+    {"x86_64_v3", Arch::x86_64_v3, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 1, 0, 0, 1, 1, 262144, 0},
+    {"x86_64_v4", Arch::x86_64_v4, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 1, 0, 0, 1, 1, 1048576, 0},
+    {"x86_64_v4_bf16", Arch::x86_64_v4_bf16, ArchKind::cpu, Vendor::none, Fp8Flavour::ocp, 0, 0, 1, 0, 0, 1, 1, 1048576, 0},
 };
 
 /// Ascending by arch, then CU count.
@@ -100,6 +104,8 @@ inline constexpr SkuInfo sku_table[] = {
     {Arch::gfx950, 64, 2},
     {Arch::gfx950, 128, 4},
     {Arch::gfx950, 256, 8},
+    {Arch::sm_90a, 114, 1},
+    {Arch::sm_90a, 132, 1},
     {Arch::x86_64_amx, 1, 1},
     {Arch::x86_64_v3, 1, 1},
     {Arch::x86_64_v4, 1, 1},

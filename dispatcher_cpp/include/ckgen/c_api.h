@@ -72,7 +72,7 @@ typedef struct ckgen_instance_info {
   const char* name;
   uint64_t id;
   uint64_t signature;
-  uint32_t backend; /* ck_tile, ck, hip, asm, host */
+  uint32_t backend; /* ck_tile, ck, hip, asm, host, cutlass */
   uint32_t archs;   /* bit i: the arch with value i of arch_data.hpp */
   const char* table_kernel;
   int32_t tile_m, tile_n, tile_k, max_k_batch;

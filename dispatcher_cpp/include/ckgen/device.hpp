@@ -27,15 +27,15 @@ class CKGEN_API Device {
   /// This CPU: the best x86 level that cpuid offers, its cores and its brand.
   static Device host() noexcept;
 
-  /// The calling thread's current HIP device, asked anew on each call (hipGetDevice), its properties kept per device
-  /// id. The host where no HIP runtime or no device answers; note() then says why. The runtime is found by the dynamic
-  /// loader as libamdhip64.so, or is the file that CKGEN_HIP_LIBRARY names when the first call is made. Thread-safe.
+  /// The calling thread's current HIP device, else its CUDA device, asked anew on each call. The host where neither
+  /// answers; note() then says why. The runtimes are found by the dynamic loader as libamdhip64.so and libcuda.so.1, or
+  /// are the files that CKGEN_HIP_LIBRARY and CKGEN_CUDA_LIBRARY name when the first call is made. Thread-safe.
   static Device current() noexcept;
 
   Arch arch() const noexcept { return arch_; }
   std::uint32_t cu_num() const noexcept { return cu_num_; }
   DeviceKind kind() const noexcept { return kind_; }
-  /// The HIP device id of a GPU, else -1.
+  /// The runtime's device id of a GPU, else -1.
   int id() const noexcept { return id_; }
   /// The arch's name, also of an unknown one.
   const char* gfx() const noexcept { return gfx_; }

@@ -1,7 +1,7 @@
 // GPU code of instances: code objects as bytes, and the functions that prepare a launch of their kernels.
 //
 // Constants and plain functions that a built library holds beside its Library and hands to Registry::attach. Nothing
-// here names HIP or a kernel library.
+// here names a GPU runtime or a kernel library.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,9 @@ struct CodeObject {
   std::size_t unpacked_size;  // of the ELF file; anything else is refused at load
 };
 
-inline constexpr std::uint32_t kMaxKernelArgs = 1024;  // bytes; the arguments of ck and ck_tile take 100 to 400
+/// Bytes of arguments: those of ck and ck_tile take 100 to 400, those of CUTLASS with their TMA descriptors 1,800.
+inline constexpr std::uint32_t kMaxKernelArgs = 4096;
+inline constexpr std::size_t kKernelArgsAlignment = 128;
 
 /// Bytes that one launch of an upload kernel carries.
 inline constexpr std::uint32_t kUploadBytes = 896;
@@ -48,21 +50,23 @@ struct Clear {
   std::size_t batch_pitch = 0;
 };
 
-/// One launch, ready for hipModuleLaunchKernel. Not initialised: whoever prepares it calls reset() first, which leaves
+/// One launch, ready for the GPU runtime. Not initialised: whoever prepares it calls reset() first, which leaves
 /// the room of `args` alone.
 struct KernelCall {
-  const char* symbol;                              // extern "C" name in the code object; read during the launch only
-  std::uint32_t grid[3];                           // workgroups, each at least 1
-  std::uint32_t block[3];                          // work-items, each at least 1
-  std::uint32_t dynamic_lds;                       // bytes
-  std::uint32_t args_size;                         // bytes of `args` that the kernel takes
-  Clear clear;                                     // refused where the plan has no reset_output stage
-  bool clear_groups;                               // the same for C of every group, whose sizes the host knows
-  alignas(16) unsigned char args[kMaxKernelArgs];  // the kernel's arguments as its kernarg segment lays them out
+  const char* symbol;         // extern "C" name in the code object; read during the launch only
+  std::uint32_t grid[3];      // workgroups, each at least 1
+  std::uint32_t block[3];     // work-items, each at least 1
+  std::uint32_t cluster[3];   // workgroups that run beside one another, whole numbers of which make up the grid
+  std::uint32_t dynamic_lds;  // bytes; shared memory where the vendor calls it so
+  std::uint32_t args_size;    // bytes of `args` that the kernel takes
+  Clear clear;                // refused where the plan has no reset_output stage
+  bool clear_groups;          // the same for C of every group, whose sizes the host knows
+  // The kernel's arguments as its kernarg segment lays them out; on NVIDIA its one argument.
+  alignas(kKernelArgsAlignment) unsigned char args[kMaxKernelArgs];
 
   void reset() noexcept {
     symbol = nullptr;
-    for (int i = 0; i < 3; ++i) grid[i] = block[i] = 1;
+    for (int i = 0; i < 3; ++i) grid[i] = block[i] = cluster[i] = 1;
     dynamic_lds = args_size = 0;
     clear = Clear{nullptr, 0, 0, 0};
     clear_groups = false;

@@ -17,7 +17,7 @@
 namespace ckgen {
 inline namespace v1 {
 
-/// An opaque stream of the device (hipStream_t on AMD GPUs); null is the default stream.
+/// An opaque stream of the device (hipStream_t, CUstream); null is the default stream.
 using Stream = void*;
 
 struct Tile {

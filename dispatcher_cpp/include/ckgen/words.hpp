@@ -291,13 +291,14 @@ enum class Backend : std::uint8_t {
   hip,
   asm_,
   host,
+  cutlass,
 };
-inline constexpr int kBackendCount = 5;
+inline constexpr int kBackendCount = 6;
 template <>
 inline constexpr int word_count<Backend> = kBackendCount;
 
 constexpr std::string_view name(Backend value) noexcept {
-  constexpr std::string_view names[] = {"ck_tile", "ck", "hip", "asm", "host"};
+  constexpr std::string_view names[] = {"ck_tile", "ck", "hip", "asm", "host", "cutlass"};
   return static_cast<int>(value) < kBackendCount ? names[static_cast<int>(value)] : std::string_view("unknown");
 }
 constexpr bool parse(std::string_view text, Backend& out) noexcept {

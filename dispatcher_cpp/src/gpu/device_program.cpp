@@ -42,6 +42,13 @@ Status check(const KernelCall& call, Arch arch) noexcept {
   if (threads > static_cast<std::uint64_t>(info.max_threads_per_block))
     return Status::error(StatusCode::unsupported, "a workgroup of %llu work-items, at most %d",
                          static_cast<unsigned long long>(threads), info.max_threads_per_block);
+  const std::uint64_t cluster = std::uint64_t{call.cluster[0]} * call.cluster[1] * call.cluster[2];
+  bool is_whole = cluster != 0;
+  for (int i = 0; i < 3 && is_whole; ++i) is_whole = call.grid[i] % call.cluster[i] == 0;
+  if (!is_whole || cluster > static_cast<std::uint64_t>(info.max_cluster))
+    return Status::error(StatusCode::unsupported,
+                         "clusters of %u x %u x %u workgroups, of which whole ones of at most %d make up a grid",
+                         call.cluster[0], call.cluster[1], call.cluster[2], info.max_cluster);
   if (call.dynamic_lds > static_cast<std::uint32_t>(info.lds_bytes))
     return Status::error(StatusCode::unsupported, "%u bytes of LDS, at most %d", call.dynamic_lds, info.lds_bytes);
   if (call.args_size > kMaxKernelArgs)

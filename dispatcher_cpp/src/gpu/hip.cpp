@@ -1,11 +1,9 @@
 #include "src/gpu/hip.hpp"
 
-#include <dlfcn.h>
-
-#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
+
+#include "src/gpu/opened.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -15,38 +13,13 @@ constexpr std::size_t kPropertiesRoom = 4096;
 constexpr std::size_t kArchNameOffset = 1160;
 constexpr std::size_t kArchNameSize = 256;
 constexpr int kMultiprocessorCount = 63;
-constexpr int kMaxDevices = 64;
 
 // HIP_LAUNCH_PARAM_*: the keys of hipModuleLaunchKernel's `extra`.
 constexpr std::uintptr_t kBufferPointer = 1;
 constexpr std::uintptr_t kBufferSize = 2;
 constexpr std::uintptr_t kEnd = 3;
 
-struct Cache {
-  std::mutex mutex;
-  std::array<GpuProperties, kMaxDevices> devices{};  // cu_num 0: not asked yet
-};
-
-Cache& cache() noexcept {
-  static Cache instance;
-  return instance;
-}
-
-Status failed(const char* call, int code, StatusCode kind = StatusCode::no_device) noexcept {
-  return Status::error(kind, "%s answered with HIP error %d", call, code);
-}
-
-Status done(const char* call, int code) noexcept {
-  return code == 0 ? Status::success() : failed(call, code, StatusCode::internal);
-}
-
-template <class Function>
-bool resolve(void* library, const char* name, Function*& out) noexcept {
-  out = reinterpret_cast<Function*>(dlsym(library, name));
-  return out != nullptr;
-}
-
-class HipRuntime final : public GpuRuntime {
+class HipRuntime final : public OpenedRuntime {
  public:
   HipRuntime() noexcept;
 
@@ -70,7 +43,6 @@ class HipRuntime final : public GpuRuntime {
  private:
   Status query(int id, GpuProperties& out) const noexcept;
 
-  Status status_;  // whether the runtime was found; its message says what the loader answered
   int (*get_device_)(int*) = nullptr;
   int (*get_attribute_)(int*, int, int) = nullptr;
   int (*get_properties_)(void*, int) = nullptr;
@@ -91,7 +63,7 @@ class HipRuntime final : public GpuRuntime {
   int (*event_elapsed_)(float*, void*, void*) = nullptr;
 };
 
-HipRuntime::HipRuntime() noexcept : status_(Status::success()) {
+HipRuntime::HipRuntime() noexcept {
   const char* path = std::getenv("CKGEN_HIP_LIBRARY");
   const bool named = path != nullptr && *path != '\0';
   void* library = dlopen(named ? path : "libamdhip64.so", RTLD_NOW | RTLD_LOCAL);
@@ -104,17 +76,15 @@ HipRuntime::HipRuntime() noexcept : status_(Status::success()) {
     return;
   }
   const bool found =
-      resolve(library, "hipGetDevice", get_device_) && resolve(library, "hipDeviceGetAttribute", get_attribute_) &&
-      resolve(library, "hipGetDevicePropertiesR0600", get_properties_) &&
-      resolve(library, "hipStreamSynchronize", stream_synchronize_) && resolve(library, "hipMalloc", malloc_) &&
-      resolve(library, "hipFree", free_) && resolve(library, "hipModuleLoadData", module_load_) &&
-      resolve(library, "hipModuleUnload", module_unload_) &&
-      resolve(library, "hipModuleGetFunction", module_function_) &&
-      resolve(library, "hipModuleLaunchKernel", module_launch_) && resolve(library, "hipMemsetAsync", memset_) &&
-      resolve(library, "hipMemset2DAsync", memset_2d_) && resolve(library, "hipEventCreate", event_create_) &&
-      resolve(library, "hipEventDestroy", event_destroy_) && resolve(library, "hipEventRecord", event_record_) &&
-      resolve(library, "hipEventSynchronize", event_synchronize_) &&
-      resolve(library, "hipEventElapsedTime", event_elapsed_);
+      find(library, "hipGetDevice", get_device_) && find(library, "hipDeviceGetAttribute", get_attribute_) &&
+      find(library, "hipGetDevicePropertiesR0600", get_properties_) &&
+      find(library, "hipStreamSynchronize", stream_synchronize_) && find(library, "hipMalloc", malloc_) &&
+      find(library, "hipFree", free_) && find(library, "hipModuleLoadData", module_load_) &&
+      find(library, "hipModuleUnload", module_unload_) && find(library, "hipModuleGetFunction", module_function_) &&
+      find(library, "hipModuleLaunchKernel", module_launch_) && find(library, "hipMemsetAsync", memset_) &&
+      find(library, "hipMemset2DAsync", memset_2d_) && find(library, "hipEventCreate", event_create_) &&
+      find(library, "hipEventDestroy", event_destroy_) && find(library, "hipEventRecord", event_record_) &&
+      find(library, "hipEventSynchronize", event_synchronize_) && find(library, "hipEventElapsedTime", event_elapsed_);
   if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
 }
 
@@ -126,15 +96,7 @@ Status HipRuntime::current_device(int& id) const noexcept {
 
 Status HipRuntime::properties(int id, GpuProperties& out) const noexcept {
   if (!status_.ok()) return status_;
-  if (id < 0 || id >= kMaxDevices) return Status::error(StatusCode::no_device, "HIP device %d is out of range", id);
-  Cache& known = cache();
-  const std::lock_guard lock(known.mutex);
-  GpuProperties& entry = known.devices[static_cast<std::size_t>(id)];
-  if (entry.cu_num == 0) {
-    if (const Status status = query(id, entry); !status.ok()) return status;
-  }
-  out = entry;
-  return Status::success();
+  return known(id, out, [this](int of, GpuProperties& entry) { return query(of, entry); });
 }
 
 Status HipRuntime::query(int id, GpuProperties& out) const noexcept {

@@ -2,12 +2,13 @@
 
 #include <array>
 
+#include "src/gpu/cuda.hpp"
 #include "src/gpu/hip.hpp"
 
 namespace ckgen::inline v1::detail {
 
 std::span<const GpuRuntime* const> gpu_runtimes() noexcept {
-  static const std::array<const GpuRuntime*, 1> known{&hip_runtime()};
+  static const std::array<const GpuRuntime*, 2> known{&hip_runtime(), &cuda_runtime()};
   return known;
 }
 

@@ -58,7 +58,8 @@ class GpuRuntime {
   ~GpuRuntime() = default;
 };
 
-/// Every vendor's, in the order in which a process is asked for its current device.
+/// Every vendor's, in the order in which a process is asked for its current device: the first that has one answers, so
+/// where both vendors' devices are, AMD's. The variable that names a vendor's library takes it away by naming no file.
 std::span<const GpuRuntime* const> gpu_runtimes() noexcept;
 
 /// The runtime of a GPU; null for every other kind of device, for which none is looked for.

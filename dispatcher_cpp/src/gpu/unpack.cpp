@@ -12,12 +12,12 @@
 namespace ckgen::inline v1::detail {
 namespace {
 
-bool is_code_object(const unsigned char* bytes, std::size_t size) noexcept {
+bool is_code_object(const unsigned char* bytes, std::size_t size, Vendor vendor) noexcept {
   Elf64_Ehdr header;
   if (size < sizeof header) return false;
   std::memcpy(&header, bytes, sizeof header);
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-         header.e_machine == EM_AMDGPU;
+         header.e_machine == (vendor == Vendor::nvidia ? EM_CUDA : EM_AMDGPU);
 }
 
 constexpr int kGzip = 31;  // of inflateInit2: a gzip stream with the largest window
@@ -54,8 +54,8 @@ Status unpack(const CodeObject& object, std::unique_ptr<unsigned char[]>& out) n
   if (code != Z_OK)
     return Status::error(StatusCode::internal, "the GPU code is damaged: %s",
                          code == Z_STREAM_ERROR ? "its size is another one" : zError(code));
-  if (!is_code_object(bytes.get(), object.unpacked_size))
-    return Status::error(StatusCode::internal, "the GPU code is no ELF file of an AMD GPU");
+  if (!is_code_object(bytes.get(), object.unpacked_size, arch_info(object.arch).vendor))
+    return Status::error(StatusCode::internal, "the GPU code is no ELF file of a GPU of its vendor");
   out = std::move(bytes);
   return Status::success();
 }

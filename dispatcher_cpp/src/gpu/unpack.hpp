@@ -1,4 +1,4 @@
-// Code objects as HIP reads them, from the bytes that libraries hold.
+// Code objects as GPU runtimes read them, from the bytes that libraries hold.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace ckgen::inline v1::detail {
 bool unpacks() noexcept;
 
 /// The ELF file in `object`. Refused: bytes that do not unpack to exactly `unpacked_size`, and what is no ELF file of
-/// an AMD GPU (HIP is given no size and believes the header). Allocates.
+/// a GPU of its arch's vendor (runtimes are given no size and believe the header). Allocates.
 Status unpack(const CodeObject& object, std::unique_ptr<unsigned char[]>& out) noexcept;
 
 }  // namespace ckgen::inline v1::detail

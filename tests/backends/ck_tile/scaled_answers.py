@@ -182,7 +182,7 @@ def compile_host(text: str, source: Path, *, library: bool) -> Path:
     toolchain = amd_toolchain()
     source.write_text(text, encoding="utf-8")
     made = source.with_suffix(".o")
-    flags = flags_of(toolchain.kind.value, "ck_tile", "", Trait.HOST)
+    flags = flags_of("amd", toolchain.kind.value, "ck_tile", "", Trait.HOST)
     own = [f"-I{paths.dispatcher_dir() / folder}" for folder in flags.includes]
     _run([*toolchain.host(), *own, *flags.words, "-c", "-o", str(made), str(source)])
     if not library:

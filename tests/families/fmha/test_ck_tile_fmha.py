@@ -138,10 +138,10 @@ def test_denormals_are_flushed_in_device_code_alone() -> None:
     instance = built("fmha_bf16", D64)
     flush = "-fgpu-flush-denormals-to-zero"
     unit = plan_kernel(instance, "gfx942", []).unit
-    assert flush in flags_of("pinned", unit.backend, unit.module, Trait.DEVICE).words
+    assert flush in flags_of("amd", "pinned", unit.backend, unit.module, Trait.DEVICE).words
     host = plan_host(instance, {"gfx942": []}).unit
-    assert flush not in flags_of("pinned", host.backend, host.module, Trait.HOST).words
-    assert flush not in flags_of("pinned", "ck_tile", "gemm", Trait.DEVICE).words
+    assert flush not in flags_of("amd", "pinned", host.backend, host.module, Trait.HOST).words
+    assert flush not in flags_of("amd", "pinned", "ck_tile", "gemm", Trait.DEVICE).words
 
 
 def test_an_arch_without_tiles_has_a_reason() -> None:

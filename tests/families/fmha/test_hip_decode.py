@@ -56,7 +56,7 @@ def test_both_units_say_the_kernel_and_meet_at_the_symbol() -> None:
 
 
 def test_flags_are_those_of_our_kernels() -> None:
-    assert "-fgpu-flush-denormals-to-zero" not in flags_of("pinned", "hip", "fmha", Trait.DEVICE).words
+    assert "-fgpu-flush-denormals-to-zero" not in flags_of("amd", "pinned", "hip", "fmha", Trait.DEVICE).words
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,21 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ckgen.build.amd.clang import HOST
+from ckgen.build.inspect import code_object
+from ckgen.build.inspect.report import KernelReport, reports_of
+from ckgen.build.job import Root
+from ckgen.build.toolchain import Steps
+from ckgen.build.unit_files import ASSEMBLY, CODE_OBJECT, DEPENDENCIES, OBJECT
+from ckgen.model.arch import Vendor
+
+_LIST_HEADERS = tuple(
+    word
+    for argument in ("-dependency-file", DEPENDENCIES, "-sys-header-deps", "-MT", OBJECT)
+    for word in ("-Xclang", argument)
+)
+"""As -MD, which the driver passes to host compiles only."""
+
 
 class Kind(Enum):
     """PINNED: the wheels of pins.json. ROCM: a ROCm that was installed by other means."""
@@ -29,7 +44,7 @@ class CkTree:
 
 @dataclass(frozen=True, slots=True)
 class AmdToolchain:
-    """Argument vectors and ids; all paths absolute. Optimisation, standard, warnings and traits are the caller's flags.
+    """See Toolchain.
 
     `compiler` and `linker` begin every command; `hip` holds the arguments that make the compiler speak HIP. `own` are
     ckgen's folders of HIP headers, searched before the CK tree; none with a ROCm, which has its own. `decoder` is a
@@ -52,6 +67,10 @@ class AmdToolchain:
     headers_id: str
     libstdcxx: str | None
 
+    vendor = Vendor.AMD
+    device_source = host_source = "unit.hip"
+    code_suffix = ".hsaco"
+
     def device(self, arch: str) -> tuple[str, ...]:
         """Compiles a HIP unit for one arch only: add flags, `-S` or `-c`, `-o` and the source."""
         only = ("--cuda-device-only", "--no-gpu-bundle-output", f"--offload-arch={arch}")
@@ -68,6 +87,54 @@ class AmdToolchain:
     def link(self) -> tuple[str, ...]:
         """Links assembled objects into a code object: add `-o` and the objects."""
         return (*self.linker, "-shared", "--no-undefined")
+
+    @property
+    def flag_kind(self) -> str:
+        """`pinned` or `rocm`."""
+        return self.kind.value
+
+    @property
+    def launched(self) -> tuple[str, ...]:
+        """clang."""
+        return self.compiler
+
+    @property
+    def identity_parts(self) -> tuple[str, ...]:
+        """Of the compiler, the CK tree and the C++ library."""
+        return (self.compiler_id, self.ck.id, self.libstdcxx or "")
+
+    @property
+    def fixed(self) -> tuple[Root, ...]:
+        """The CK tree, and the prefix."""
+        tree = (Root(f"ck{number}", path) for number, path in enumerate(self.ck.includes))
+        return (*tree, Root("prefix", self.prefix))
+
+    def device_steps(self, processor: str, options: tuple[str, ...]) -> Steps:
+        """Assembly from one compile, and the code object that is made from it."""
+        return (
+            (*self.device(processor), *options, *_LIST_HEADERS, "-S", "-o", ASSEMBLY, self.device_source),
+            (*self.assemble(processor), "-o", OBJECT, ASSEMBLY),
+            (*self.link(), "-o", CODE_OBJECT, OBJECT),
+        )
+
+    def host_steps(self, options: tuple[str, ...], mark: str) -> Steps:
+        """By clang, which names a symbol by `mark`: by default the same one in every unit of the same file name."""
+        cuid = f"-cuid={mark}"
+        return ((*self.host(), *options, *_LIST_HEADERS, cuid, "-c", "-o", OBJECT, self.host_source),)
+
+    def assemble_host(self) -> tuple[str, ...]:
+        """By clang."""
+        return (*self.compiler, HOST, "-x", "assembler", "-c")
+
+    def archiver(self) -> tuple[str, ...]:
+        """LLVM's ar: part of the pinned compiler's program, beside the linker in a ROCm."""
+        if self.kind is Kind.PINNED:
+            return (self.linker[0], "ar")
+        return (str(Path(self.linker[0]).with_name("llvm-ar")),)
+
+    def reports(self, name: str, code: bytes, assembly: Path) -> tuple[KernelReport, ...]:
+        """A report per kernel of a code object, by name."""
+        return reports_of(code_object.read_code_object(code_object.Source(name, code)), self.decoder)
 
     @property
     def tree_id(self) -> str:

@@ -26,7 +26,7 @@ class Pin:
     `kept`: the archive itself stays among the downloads, as builds take shipped code objects from it.
     """
 
-    role: Role
+    role: str
     name: str
     version: str
     file: str
@@ -49,10 +49,14 @@ class Pin:
 @cache
 def pins() -> dict[Role, Pin]:
     """Every pinned package, in the order of the file."""
-    entries = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))["packages"]
-    found = [
+    return {Role(pin.role): pin for pin in read_pins(Path(__file__).with_name("pins.json"))}
+
+
+def read_pins(file: Path) -> list[Pin]:
+    """The packages of a file of pins, in its order."""
+    return [
         Pin(
-            role=Role(entry["role"]),
+            role=entry["role"],
             name=entry["name"],
             version=entry["version"],
             file=entry["file"],
@@ -61,11 +65,10 @@ def pins() -> dict[Role, Pin]:
             optional=entry.get("optional", False),
             kept=entry.get("kept", False),
         )
-        for entry in entries
+        for entry in json.loads(file.read_text(encoding="utf-8"))["packages"]
     ]
-    return {pin.role: pin for pin in found}
 
 
 def wanted(also: frozenset[Role] = frozenset()) -> tuple[Pin, ...]:
     """The packages that every toolchain has, and the optional ones of `also`."""
-    return tuple(pin for pin in pins().values() if not pin.optional or pin.role in also)
+    return tuple(pin for role, pin in pins().items() if not pin.optional or role in also)

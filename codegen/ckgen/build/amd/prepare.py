@@ -53,7 +53,7 @@ def prepare_pinned(prefix: Path, say: Callable[[str], None], also: Iterable[Role
     with locked(prefix, say):
         fetching.clear_unfinished(prefix / _DOWNLOADS)
         unpacking.clear_unfinished(prefix)
-        done = [line for pin in wanted(frozenset(also)) for line in _package(pin, prefix, say)]
+        done = [line for pin in wanted(frozenset(also)) for line in prepare_package(pin, prefix, say)]
         write_record(prefix, Record(Kind.PINNED))
         toolchain = load(prefix)
         if done:
@@ -71,7 +71,8 @@ def prepare_rocm(prefix: Path, rocm: Path, ck: Path | None, say: Callable[[str],
     return Prepared(toolchain, ())
 
 
-def _package(pin: Pin, prefix: Path, say: Callable[[str], None]) -> list[str]:
+def prepare_package(pin: Pin, prefix: Path, say: Callable[[str], None]) -> list[str]:
+    """Downloads and unpacks what is missing or damaged; a line where something was done, none where all is there."""
     package = unpacking.unpacked(pin, prefix)
     damage = package.damage() if package is not None else None
     intact = package is not None and damage is None

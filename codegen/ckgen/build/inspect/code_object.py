@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ckgen.build.inspect import msgpack
 from ckgen.build.inspect.elf import STT_FUNC, Elf, Source, Symbol, read_elf
+from ckgen.model.arch import Vendor
 from ckgen.model.errors import InputError
 from ckgen.specs.archs import load_archs
 
@@ -122,7 +123,7 @@ def _arch(elf: Elf, target: str) -> str:
 
 @cache
 def _processors() -> Mapping[int, str]:
-    return {arch.elf_machine: arch.processor for arch in load_archs().values() if arch.processor}
+    return {arch.elf_machine: arch.processor for arch in load_archs().values() if arch.vendor is Vendor.AMD}
 
 
 class _Fields:

@@ -55,13 +55,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section header: `address` in the loaded image, `offset` in the file, both of `size` bytes."""
+    """One section header: `address` in the loaded image, `offset` in the file, both of `size` bytes.
+
+    `name_at` is where its name begins in the table of such names."""
 
     kind: int
     address: int
     offset: int
     size: int
     link: int
+    name_at: int = 0
 
     def file_offset(self, address: int) -> int | None:
         """Where that address lies in the file; None if it is not in this section."""
@@ -89,6 +92,22 @@ class Elf:
     machine: int
     flags: int
     sections: tuple[Section, ...]
+    names: int = 0
+    """The number of the section that holds the names of sections."""
+
+    def name_of(self, section: Section) -> str:
+        """A section's name; empty where the file says none."""
+        if not 0 < self.names < len(self.sections):
+            return ""
+        return self.text(self.sections[self.names], section.name_at)
+
+    def text(self, table: Section, at: int) -> str:
+        """The text at a place of a string table."""
+        strings = self.source.span(table.offset, table.size, "a string table")
+        end = strings.find(b"\0", at)
+        if at >= len(strings) or end < 0 or end - at > MOST_NAME:
+            raise self.source.refusal("a name lies outside its string table, or is too long", table.offset + at)
+        return strings[at:end].decode("utf-8", "backslashreplace")
 
     def symbols(self) -> dict[str, Symbol]:
         """The defined symbols by name, those of the dynamic table before those of the static one."""
@@ -147,19 +166,21 @@ def read_elf(source: Source) -> Elf:
         raise source.refusal("not an AMDGPU code object: not a little-endian 64-bit ELF", 4, code="O001")
     if len(data) < _HEADER.size:
         raise source.refusal(f"the ELF header is cut short: {len(data)} bytes")
-    ident, kind, machine, _, _, _, table, flags, _, _, _, entry, count, _ = _HEADER.unpack_from(data)
+    ident, kind, machine, _, _, _, table, flags, _, _, _, entry, count, names = _HEADER.unpack_from(data)
     if count and entry != _SECTION.size:
         raise source.refusal(f"section headers of {entry} bytes, {_SECTION.size} expected", 0x3A)
     sections, held = [], 0
     for index in range(count):
-        _, sort, _, address, offset, size, link, *_ = source.unpack(_SECTION, table + index * entry, "a section header")
+        name_at, sort, _, address, offset, size, link, *_ = source.unpack(
+            _SECTION, table + index * entry, "a section header"
+        )
         if sort not in (0, SHT_NOBITS):
             source.span(offset, size, f"section {index}")
             held += size
-        sections.append(Section(sort, address, offset, size, link))
+        sections.append(Section(sort, address, offset, size, link, name_at))
     if held > len(data):  # tables would be read as often as sections name them
         raise source.refusal(f"sections overlap: {held} bytes in a file of {len(data)}", 0x28)
-    return Elf(source, ident[7], kind, machine, flags, tuple(sections))
+    return Elf(source, ident[7], kind, machine, flags, tuple(sections), names)
 
 
 def _padded(size: int) -> int:

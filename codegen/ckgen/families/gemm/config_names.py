@@ -13,6 +13,7 @@ from ckgen.families.gemm.asm_kernels import asm_kernels
 from ckgen.families.gemm.ck_config import CkBlockScaleConfig, CkConfig, CkPreshuffledConfig, CkRowwiseConfig
 from ckgen.families.gemm.ck_tile_config import TILE_FLAGS, TILE_INTS, CkTileConfig, Epilogue, TilePipeline
 from ckgen.families.gemm.config import GemmConfig, Scheduler
+from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.fma_config import FmaConfig
 from ckgen.families.gemm.hip_config import HipConfig, HipKind
 from ckgen.families.gemm.host_config import HostConfig
@@ -37,6 +38,7 @@ def _words(kind: Iterable[Word]) -> str:
 _STRATEGY = f"(?:_streamk_(?P<strategy>{_words(one for one in Strategy if one.is_stream_k)}))?"
 _HOST = re.compile(f"({_INT})x({_INT})_({_INT})x({_INT})x({_INT})_t({_THREADS}){_STRATEGY}")
 _HIP = re.compile(f"mxfp8_({_words(HipKind)})_m({_INT})_n({_INT})x({_INT})_k({_INT})")
+_CUTLASS = re.compile(f"({_INT})x({_INT})x({_INT})_({_INT})x({_INT})_({_words(CutlassSchedule)})(_swap)?")
 _FMA = re.compile(f"fma_({_INT})x({_INT})x({_INT})")
 _TILE = re.compile(
     f"({_words(TilePipeline)})_({_SCHEDULERS}|default)_({_words(Epilogue)})_pad([01])([01])([01])"
@@ -49,6 +51,7 @@ def parse_config(signature: GemmSignature, backend: Backend, text: str) -> GemmC
     readers: Mapping[Backend, Callable[[str], GemmConfig | None]] = {
         Backend.CK: lambda text: _ck(text, preshuffled=signature.preshuffle_b),
         Backend.CK_TILE: _ck_tile, Backend.HIP: _hip, Backend.HOST: _host, Backend.ASM: _asm,
+        Backend.CUTLASS: _cutlass,
     }  # fmt: skip
     found = readers[backend](text) if backend in readers else None
     return found if found is not None and found.text() == text else None
@@ -71,6 +74,14 @@ def _hip(text: str) -> HipConfig | FmaConfig | None:
         return None
     kind, m, n_sub, block_n, k_splits = found.groups()
     return HipConfig(HipKind(kind), int(m), int(n_sub), int(k_splits), int(block_n))
+
+
+def _cutlass(text: str) -> CutlassConfig | None:
+    found = _CUTLASS.fullmatch(text)
+    if found is None:
+        return None
+    m, n, k, cluster_m, cluster_n = map(int, found.groups()[:5])
+    return CutlassConfig(Tile(m, n, k), (cluster_m, cluster_n), CutlassSchedule(found[6]), found[7] is not None)
 
 
 def _asm(text: str) -> AsmConfig | None:

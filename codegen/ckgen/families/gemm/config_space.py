@@ -13,6 +13,8 @@ from typing import Any
 from ckgen.families.common.set_document import too_many_combinations
 from ckgen.families.gemm.config import (
     CkTileConfig,
+    CutlassConfig,
+    CutlassSchedule,
     Epilogue,
     FmaConfig,
     HipConfig,
@@ -29,7 +31,7 @@ from ckgen.model.strategy import Strategy
 from ckgen.model.suggestion import nearest_or_all
 
 Reading = Callable[[str], Any]
-OfSpace = CkTileConfig | HipConfig | FmaConfig | HostConfig
+OfSpace = CkTileConfig | HipConfig | FmaConfig | CutlassConfig | HostConfig
 
 
 def _ints(count: int) -> Reading:
@@ -82,6 +84,12 @@ def _hip_kind(text: str) -> HipKind:
     return HipKind(text)
 
 
+def _schedule(text: str) -> CutlassSchedule:
+    if text not in (known := [member.value for member in CutlassSchedule]):
+        raise ValueError(f"one of {', '.join(known)}")
+    return CutlassSchedule(text)
+
+
 def _scheduler(text: str) -> Scheduler | None:
     if text not in (known := ["default", *(member.value for member in Scheduler)]):
         raise ValueError(f"one of {', '.join(known)}")
@@ -125,6 +133,7 @@ _OF_FEW_ROWS: Mapping[str, Reading] = {
     "k_splits": _count(1),
     "block_n": _count(1),
 }
+_OF_CUTLASS: Mapping[str, Reading] = {"tile": _tile, "cluster": _ints(2), "schedule": _schedule, "swap": _flag}
 _OF_HOSTS: Mapping[str, Reading] = {
     "register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy
 }  # fmt: skip
@@ -136,6 +145,7 @@ _SPACES: Mapping[Backend, tuple[_Space, ...]] = {
         _Space(_OF_FEW_ROWS, tuple(_OF_FEW_ROWS), lambda values: HipConfig(**values)),
         _Space({"tile": _tile}, ("tile",), lambda values: FmaConfig(**values)),
     ),
+    Backend.CUTLASS: (_Space(_OF_CUTLASS, ("tile", "cluster", "schedule"), lambda values: CutlassConfig(**values)),),
     Backend.HOST: (_Space(_OF_HOSTS, ("register", "block"), _host_config),),
 }
 """Of each backend its kinds of Config."""

@@ -15,6 +15,7 @@ from ckgen.families.gemm.config import (
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
+    CutlassConfig,
     HipConfig,
     TilePipeline,
     strategy_of,
@@ -64,6 +65,8 @@ def _constraints(signature: GemmSignature, config: Config) -> Constraints:
         return _counted(signature, _asm(config))
     if isinstance(config, HipConfig):
         return _hip(signature, config)
+    if isinstance(config, CutlassConfig):
+        return _cutlass(signature)
     return Constraints()
 
 
@@ -128,6 +131,11 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
         max_ab=most // signature.a.bits,
         max_c=most // signature.c.bits,
     )
+
+
+def _cutlass(signature: GemmSignature) -> Constraints:
+    """Rows of A, B and C begin at whole accesses of the copy engine."""
+    return Constraints(n_multiple=_VECTOR_BITS // signature.c.bits, k_multiple=_VECTOR_BITS // signature.a.bits)
 
 
 def _counted(signature: GemmSignature, found: Constraints) -> Constraints:

@@ -23,7 +23,7 @@ from ckgen.model.located_yaml import Located
 
 _KEYS = ("op", "name", "signatures", "backend", "targets", "kernels", "configs")
 _REQUIRED = ("op", "name", "signatures", "backend", "targets")
-_BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.HIP, Backend.HOST)
+_BACKENDS = (Backend.ASM, Backend.CK, Backend.CK_TILE, Backend.CUTLASS, Backend.HIP, Backend.HOST)
 _STRATEGY_HINT = "stream_k needs 'strategy': atomic, linear or tree; other ops take none of them"
 _NAMED = (Backend.ASM, Backend.CK)
 """Those whose kernels a set can only name."""

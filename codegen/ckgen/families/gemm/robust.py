@@ -6,7 +6,15 @@ No arch is named: all of a list are tried in order, and rules say which an arch 
 from __future__ import annotations
 
 from ckgen.families.gemm.ck_tile_geometry import is_group_quant
-from ckgen.families.gemm.config import CkTileConfig, FmaConfig, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import (
+    CkTileConfig,
+    CutlassConfig,
+    CutlassSchedule,
+    FmaConfig,
+    HostConfig,
+    Scheduler,
+    TilePipeline,
+)
 from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS, ArchKind, ArchSpec
@@ -77,6 +85,7 @@ _PRESHUFFLED = tuple(
 )
 
 
+_WARPGROUPS = CutlassConfig(Tile(64, 128, 64), (1, 1), CutlassSchedule.PP)
 _LAST = FmaConfig(Tile(64, 64, 16))
 """Without matrix instructions: where no other kernel is legal or can be built."""
 
@@ -86,7 +95,7 @@ def robust_configs(signature: GemmSignature, arch: ArchSpec) -> tuple[tuple[Conf
     if arch.kind is ArchKind.CPU:
         return ((host_config(arch),),)
     last = () if signature.op is Op.MOE else (_LAST,)
-    return tuple((config,) for config in (*_of_gpus(signature), *last))
+    return tuple((config,) for config in (*_of_gpus(signature), _WARPGROUPS, *last))
 
 
 def host_config(arch: ArchSpec, rows: int = 0) -> HostConfig:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.gemm.ck_tile_config import CkTileConfig
+from ckgen.families.gemm.cutlass_config import CutlassConfig
 from ckgen.families.gemm.fma_config import FmaConfig
 from ckgen.families.gemm.hip_config import HipConfig
 from ckgen.families.gemm.host_config import HostConfig
@@ -13,7 +14,7 @@ from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 
-MoeStageConfig = CkMoeConfig | CkTileConfig | AsmConfig | HipConfig | FmaConfig | HostConfig
+MoeStageConfig = CkMoeConfig | CkTileConfig | AsmConfig | HipConfig | FmaConfig | CutlassConfig | HostConfig
 """The Configs that one part of a layer may have."""
 
 

@@ -10,6 +10,7 @@ from ckgen.families.gemm.config import (
     CkPreshuffledConfig,
     CkRowwiseConfig,
     CkTileConfig,
+    CutlassConfig,
     FmaConfig,
     HipConfig,
     TilePipeline,
@@ -27,6 +28,7 @@ from ckgen.families.gemm.device import (
     ck_tile_quant,
     ck_tile_stream_k,
     ck_variants,
+    cutlass,
     hip_blockscale,
     hip_fma,
     hip_mxfp8,
@@ -57,6 +59,8 @@ def device_code(instance: Instance) -> DeviceCode:
             return hip_mxfp8.KIND.of(instance)
         case FmaConfig():
             return hip_fma.KIND.of(instance)
+        case CutlassConfig():
+            return cutlass.KIND.of(instance)
         case CkTileConfig() as config:
             return _of_ck_tile(instance, config)
     raise ValueError(f"{instance.name} has no device code")

@@ -11,6 +11,7 @@ from ckgen.families.gemm.rules import (
     ck_tile_group_quant,
     ck_tile_multi_abd,
     ck_tile_stream_k,
+    cutlass,
     hip_fma,
     hip_mxfp8,
     host,
@@ -22,4 +23,12 @@ _SHIPPED = shipped_rules(GemmSignature, asm_kernel_of, lambda kernel, arch: (ker
 _REGISTERED = (ck_tile_dense, ck_tile_group_quant, ck_tile_multi_abd, ck_tile_stream_k)
 """With ck_tile's rules."""
 
-JUDGES: tuple[Judge, ...] = (ck.RULES, ck_tile.RULES, hip_mxfp8.RULES, hip_fma.RULES, _SHIPPED, host.RULES)
+JUDGES: tuple[Judge, ...] = (
+    ck.RULES,
+    ck_tile.RULES,
+    hip_mxfp8.RULES,
+    hip_fma.RULES,
+    cutlass.RULES,
+    _SHIPPED,
+    host.RULES,
+)

@@ -1,0 +1,11 @@
+// Reads `count` times 16 bytes.
+extern "C" __global__ void sweep(const uint4* from, unsigned long long count, unsigned* sum) {
+  unsigned mixed = 0;
+  const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  for (unsigned long long i = blockIdx.x * static_cast<unsigned long long>(blockDim.x) + threadIdx.x; i < count;
+       i += step) {
+    const uint4 four = from[i];
+    mixed += four.x + four.y + four.z + four.w;
+  }
+  if (mixed == 0x9e3779b9U) *sum = mixed;  // keeps the loads
+}

@@ -1,0 +1,1 @@
+"""The NVIDIA toolchain: pinned wheels or a CUDA, and CUTLASS."""

@@ -1,0 +1,9 @@
+"""What the files of a job are called, whichever toolchain makes them."""
+
+from __future__ import annotations
+
+ASSEMBLY = "unit.s"
+CODE_OBJECT = "unit.hsaco"
+"""A linked code object or a cubin."""
+OBJECT = "unit.o"
+DEPENDENCIES = "unit.d"

@@ -1,0 +1,75 @@
+"""HOW CUTLASS's warp-specialised kernels for Hopper compute a product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ckgen.families.common.tiled import Tiled
+from ckgen.model.backend import Backend
+from ckgen.model.config import Tile
+from ckgen.model.word import Word
+
+WARPGROUP = 128
+"""Threads that issue a matrix instruction together."""
+CONSUMERS = 2
+"""Warpgroups that compute; a third one loads."""
+INSTRUCTION_M = 64
+_ELEMENT_BYTES = 2
+_SUM_BYTES = 4
+_LEAST_STAGES = 2
+
+
+class CutlassSchedule(Word):
+    """PP, pingpong: each of two warpgroups has tiles of its own. CO, cooperative: both have halves of one."""
+
+    PP = "pp"
+    CO = "co"
+
+
+@dataclass(frozen=True, slots=True)
+class CutlassConfig(Tiled):
+    """`tile` of a workgroup, of which `cluster` (along M and N) share loads. `swap`: C^T is computed, so that tile and
+    cluster are along N and M; for problems of few rows."""
+
+    backend: ClassVar[Backend] = Backend.CUTLASS
+    tile: Tile
+    cluster: tuple[int, int]
+    schedule: CutlassSchedule
+    swap: bool = False
+
+    @property
+    def macro_tile(self) -> Tile:
+        """What one workgroup computes per K step, of C itself."""
+        return Tile(self.tile.n, self.tile.m, self.tile.k) if self.swap else self.tile
+
+    @property
+    def waves(self) -> None:
+        """Warpgroups take the tile in turns or by halves, as the schedule says."""
+        return
+
+    @property
+    def threads(self) -> int:
+        """Of a workgroup."""
+        return (1 + CONSUMERS) * WARPGROUP
+
+    @property
+    def warpgroup_tile(self) -> Tile:
+        """What one warpgroup computes per K step, as the kernel has its sides."""
+        rows = self.tile.m // CONSUMERS if self.schedule is CutlassSchedule.CO else self.tile.m
+        return Tile(rows, self.tile.n, self.tile.k)
+
+    @property
+    def sums_per_thread(self) -> int:
+        """Registers of a thread for its part of C."""
+        return self.warpgroup_tile.m * self.tile.n // WARPGROUP
+
+    @property
+    def least_shared_bytes(self) -> int:
+        """Of shared memory: two stages of A and B of 16 bits an element. CUTLASS takes as many as there is room for."""
+        return _LEAST_STAGES * (self.tile.m + self.tile.n) * self.tile.k * _ELEMENT_BYTES
+
+    def text(self) -> str:
+        """Tile, cluster, schedule."""
+        swap = "_swap" if self.swap else ""
+        return f"{self.tile}_{self.cluster[0]}x{self.cluster[1]}_{self.schedule}{swap}"

@@ -1,0 +1,107 @@
+"""CUTLASS's GEMMs as device code: one kernel per instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.common.cpp import boolean
+from ckgen.families.common.device.kind import DeviceKind
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
+from ckgen.families.gemm.cutlass_config import INSTRUCTION_M, CutlassConfig, CutlassSchedule
+from ckgen.families.gemm.instance import Instance
+from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
+from ckgen.model.expectation import Expectation
+from ckgen.specs.archs import load_arch
+
+_SIMDS = 4
+_ELEMENTS: Mapping[DType, str] = {DType.BF16: "cutlass::bfloat16_t", DType.FP16: "cutlass::half_t"}
+_SCHEDULES = {CutlassSchedule.PP: "pingpong", CutlassSchedule.CO: "cooperative"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CutlassVariant:
+    """The one device kernel."""
+
+    name: str = "gemm"
+
+
+def unavailable(instance: Instance, arch: str) -> str | None:
+    """Nothing keeps it from an arch that it is valid on."""
+    return None
+
+
+def splits_unavailable(instance: Instance, arch: str) -> str | None:
+    """Why not with K splits."""
+    return "these kernels sum all of K in one workgroup"
+
+
+def all_variants(instance: Instance) -> tuple[CutlassVariant, ...]:
+    """The kernel."""
+    return (CutlassVariant(),)
+
+
+def expected(instance: Instance, arch: str, variant: CutlassVariant) -> Expectation:
+    """The matrix instruction that is as wide as the tile, nothing in local memory."""
+    config, spec, types = cutlass_config(instance), load_arch(arch), instance.signature
+    steps = []
+    for row in spec.matrix_instructions:
+        if (row.a, row.b, row.acc) == (types.a, types.b, types.acc) and row.tile.n == config.tile.n:
+            part = config.warpgroup_tile
+            steps.append((row.mnemonic, part.m // INSTRUCTION_M * (part.k // row.tile.k)))
+    return Expectation(
+        steps=tuple(steps),
+        copies=0,
+        lds_bytes=spec.lds_bytes,
+        scratch_bytes=0,
+        spills=0,
+        waves_per_simd=config.threads // spec.wave_size // _SIMDS,
+    )
+
+
+def device_unit(instance: Instance, variants: Sequence[CutlassVariant]) -> DeviceUnit:
+    """The unit of the kernel."""
+    (symbol,) = (symbol_of(instance, variant) for variant in variants)
+    return DeviceUnit("device/cutlass_gemm_device.cu.j2", {**_values(instance), "symbol": symbol}, (symbol,))
+
+
+def host_unit(instance: Instance, variants: Mapping[str, Sequence[CutlassVariant]]) -> DeviceUnit:
+    """The host unit, the same for each arch."""
+    (variant,) = all_variants(instance)
+    prepare = prepare_symbol(instance.id)
+    values = {
+        **_values(instance),
+        "symbol": symbol_of(instance, variant),
+        "prepare": prepare,
+        "shared": min(load_arch(arch).lds_bytes for arch in variants),
+    }
+    return DeviceUnit("device/cutlass_gemm_host.cpp.j2", values, (prepare,))
+
+
+def _values(instance: Instance) -> dict[str, Any]:
+    config = cutlass_config(instance)
+    tile: Tile = config.tile
+    words = [_ELEMENTS[instance.signature.a], tile.m, tile.n, tile.k, *config.cluster]
+    words += [f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}", boolean(config.swap)]
+    return {"instance": instance.name, "config": ", ".join(map(str, words))}
+
+
+def cutlass_config(instance: Instance) -> CutlassConfig:
+    """The Config of such an instance."""
+    config = instance.config
+    assert isinstance(config, CutlassConfig), f"{instance.name} is no kernel of CUTLASS"
+    return config
+
+
+KIND: DeviceKind[Instance, CutlassVariant] = DeviceKind(
+    variants=(CutlassVariant,),
+    unavailable=unavailable,
+    all_variants=all_variants,
+    device_unit=device_unit,
+    host_unit=host_unit,
+    expected=expected,
+    splits_unavailable=splits_unavailable,
+)
+"""These instances as device code."""

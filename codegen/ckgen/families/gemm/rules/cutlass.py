@@ -1,0 +1,95 @@
+"""What CUTLASS's warp-specialised GEMMs compute, and on what."""
+
+from __future__ import annotations
+
+from ckgen.families.gemm.cutlass_config import INSTRUCTION_M, CutlassConfig, CutlassSchedule
+from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.arch import ArchSpec
+from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
+from ckgen.model.finding import RuleFinding
+from ckgen.rules.checks import broken, exceeds, first, no_multiple, not_among
+from ckgen.rules.rule_set import RuleSet
+
+_HEADER = "dispatcher_cpp/backends/cutlass/gemm.hpp"
+_CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
+_TYPES = tuple(map(str, (DType.BF16, DType.FP16)))
+_MOST_SUMS = 192
+_K_BYTES = 128
+
+RULES = RuleSet(Backend.CUTLASS, GemmSignature, CutlassConfig)
+
+
+@RULES.rule("cutlass.signature", source=_HEADER)
+def is_a_plain_product(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A GEMM or a batch of them, of rows of A and of B^T, without scales, bias, epilogue or a preshuffled B."""
+    asked = (
+        (str(signature.op), str(Op.GEMM), "op"),
+        (str(signature.layout), str(Layout.RCR), "layout"),
+        (str(signature.quant), str(Quant.NONE), "quantisation"),
+        (str(signature.a_op), str(OperandOp.NONE), "operation on A"),
+        (str(signature.b_op), str(OperandOp.NONE), "operation on B"),
+    )
+    found = first(*(not_among(has, (wants,), f"the kernels compute {what}") for has, wants, what in asked))
+    if found is not None:
+        return found
+    extras = {"bias": signature.bias, "epilogue": bool(signature.epilogue), "preshuffled B": signature.preshuffle_b}
+    has_extra = next((name for name, has in extras.items() if has), None)
+    return broken("the kernels compute plain products", has_extra, "none") if has_extra else None
+
+
+@RULES.rule("cutlass.types", source=_HEADER)
+def types_are_16_bit_floats(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A, B and C of one 16-bit float, sums in fp32."""
+    return first(
+        not_among(str(signature.a), _TYPES, "the kernels multiply"),
+        not_among(str(signature.b), (str(signature.a),), "B is of A's type"),
+        not_among(str(signature.c), (str(signature.a),), "C is of A's type"),
+        not_among(str(signature.acc), (str(DType.FP32),), "sums are in"),
+    )
+
+
+@RULES.rule("cutlass.instruction", source=_CUTLASS)
+def has_its_instruction(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """The arch has a matrix instruction of a warpgroup that is as wide as the tile."""
+    known = {
+        str(row.tile)
+        for row in arch.matrix_instructions
+        if (row.a, row.b, row.acc) == (signature.a, signature.b, signature.acc)
+    }
+    wanted = next((tile for tile in known if tile.startswith(f"{INSTRUCTION_M}x{config.tile.n}x")), None)
+    if wanted is not None:
+        return None
+    return broken(f"{arch.name} has no matrix instruction of that width", config.tile.n, f"of {len(known)} tiles")
+
+
+@RULES.rule("cutlass.tile", source=_CUTLASS)
+def tile_is_whole(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """M in whole instructions of each warpgroup, N in whole stores, K in whole swizzled lines of shared memory."""
+    rows = INSTRUCTION_M * (2 if config.schedule is CutlassSchedule.CO else 1)
+    return first(
+        no_multiple(config.tile.m, rows, "tile M must be whole instructions of its warpgroups"),
+        no_multiple(config.tile.n, 16, "tile N must be whole stores"),
+        no_multiple(config.tile.k * signature.a.bits // 8, _K_BYTES, "bytes of tile K must be whole swizzled lines"),
+        exceeds(config.sums_per_thread, _MOST_SUMS, "sums of a thread"),
+    )
+
+
+@RULES.rule("cutlass.shared", source=_CUTLASS)
+def two_stages_fit(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """Two stages of A and B, and C on its way out, fit a workgroup's shared memory."""
+    stores = min(config.macro_tile.m * config.macro_tile.n * signature.c.bits // 8, 32768)
+    return exceeds(config.least_shared_bytes + stores, arch.lds_bytes, "bytes of shared memory")
+
+
+@RULES.rule("cutlass.cluster", source="arch_specs")
+def cluster_fits(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A cluster of as many workgroups as the arch has, a power of two along each side."""
+    m, n = config.cluster
+    if m & (m - 1) or n & (n - 1):
+        return broken("sides of a cluster must be powers of two", f"{m}x{n}", "1 2 4")
+    return first(
+        exceeds(m * n, arch.max_cluster, "workgroups of a cluster"),
+        exceeds(config.threads, arch.max_threads_per_block, "threads of a workgroup"),
+    )

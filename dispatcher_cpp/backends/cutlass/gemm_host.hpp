@@ -1,0 +1,118 @@
+// The host side of CUTLASS's GEMM kernels: a problem becomes one kernel call, by CUTLASS's own host code.
+//
+// Functions neither allocate nor follow a pointer; thread-safe.
+#pragma once
+
+#include "host_compiler.hpp"
+
+// After it.
+#include <cstdint>
+#include <limits>
+#include <new>
+
+#include <ckgen/device_code.hpp>
+#include <ckgen/gemm_types.hpp>
+
+#include "../device/kernel_call.hpp"
+#include "gemm.hpp"
+
+namespace ckgen::cutlass_gemm {
+
+inline constexpr std::uintptr_t kTmaBytes = 16;  // what addresses and distances of rows are multiples of
+
+inline bool is_whole(const void* memory) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory) % kTmaBytes == 0;
+}
+
+/// What descriptors ask of an operand beside its extents.
+inline Status check_operand(const char* name, const void* memory, std::int64_t row, std::int64_t batch,
+                            std::int64_t alignment) noexcept {
+  if (!is_whole(memory))
+    return Status::error(StatusCode::unsupported, "%s begins at %p, no multiple of 16 bytes", name, memory);
+  if (row % alignment == 0 && batch % alignment == 0) return Status::success();
+  return Status::error(StatusCode::unsupported, "rows of %s are %lld elements apart, batches %lld: no multiple of %lld",
+                       name, static_cast<long long>(row), static_cast<long long>(batch),
+                       static_cast<long long>(alignment));
+}
+
+/// A batch stride, 0 where there is one matrix.
+inline std::int64_t between(const GemmArgs& args, std::int64_t stride) noexcept {
+  return args.batch > 1 ? stride : 0;
+}
+
+template <class Of>
+Status check(const GemmArgs& args) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (args.m > kMost || args.n > kMost || args.k > kMost || args.batch > kMost)
+    return Status::error(StatusCode::unsupported, "M, N, K and the batch are at most %lld",
+                         static_cast<long long>(kMost));
+  for (const Status& status :
+       {check_operand("A", args.a, args.lda, between(args, args.batch_stride_a), Of::alignment),
+        check_operand("B", args.b, args.ldb, between(args, args.batch_stride_b), Of::alignment),
+        check_operand("C", args.c, args.ldc, between(args, args.batch_stride_c), Of::alignment)}) {
+    if (!status.ok()) return status;
+  }
+  return Status::success();
+}
+
+template <class Of>
+typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t cu_num) noexcept {
+  using Kernel = typename Of::Kernel;
+  using In = typename Of::In;
+  const auto m = static_cast<int>(args.m), n = static_cast<int>(args.n), k = static_cast<int>(args.k);
+  const int batch = args.batch > 1 ? static_cast<int>(args.batch) : 1;
+  typename Kernel::Arguments to{};
+  to.mode = cutlass::gemm::GemmUniversalMode::kGemm;
+  const auto place = [&](int rows, int columns, const void* left, std::int64_t left_row, std::int64_t left_batch,
+                         const void* right, std::int64_t right_row, std::int64_t right_batch) {
+    to.problem_shape = {rows, columns, k, batch};
+    to.mainloop.ptr_A = static_cast<const In*>(left);
+    to.mainloop.ptr_B = static_cast<const In*>(right);
+    to.mainloop.dA = {left_row, cute::_1{}, left_batch};
+    to.mainloop.dB = {right_row, cute::_1{}, right_batch};
+  };
+  const std::int64_t of_a = between(args, args.batch_stride_a), of_b = between(args, args.batch_stride_b);
+  const std::int64_t of_c = between(args, args.batch_stride_c);
+  to.epilogue.ptr_D = static_cast<typename Of::Out*>(args.c);
+  if constexpr (Of::swapped) {
+    place(n, m, args.b, args.ldb, of_b, args.a, args.lda, of_a);
+    to.epilogue.dD = {cute::_1{}, args.ldc, of_c};
+  } else {
+    place(m, n, args.a, args.lda, of_a, args.b, args.ldb, of_b);
+    to.epilogue.dD = {args.ldc, cute::_1{}, of_c};
+  }
+  to.epilogue.thread.alpha = 1.0F;
+  to.epilogue.thread.beta = 0.0F;
+  to.hw_info.sm_count = static_cast<int>(cu_num);
+  return to;
+}
+
+/// PrepareFn's work for a kernel of that symbol.
+template <class Of>
+Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  using Kernel = typename Of::Kernel;
+  using Params = typename Kernel::Params;
+  static_assert(sizeof(Params) <= kMaxKernelArgs && alignof(Params) <= kKernelArgsAlignment);
+  static_assert(std::is_trivially_copyable_v<Params> && std::is_trivially_destructible_v<Params>);
+  const GemmArgs& args = *launch.args;
+  if (launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
+  if (const Status status = check<Of>(args); !status.ok()) return status;
+  const auto given = arguments<Of>(args, cu_num);
+  if (!Kernel::can_implement(given))
+    return Status::error(StatusCode::unsupported, "%s: CUTLASS cannot implement the problem", symbol);
+  // In place: copying it would be a third of the work.
+  const Params& params = *::new (static_cast<void*>(out.args)) Params(Kernel::to_underlying_arguments(given, nullptr));
+  const dim3 grid = Kernel::get_grid_shape(params);
+  const dim3 block = Kernel::get_block_shape();
+  if (const Status status = device::copy_extent({grid.x, grid.y, grid.z}, "grid", out.grid); !status.ok())
+    return status;
+  if (const Status status = device::copy_extent({block.x, block.y, block.z}, "block", out.block); !status.ok())
+    return status;
+  for (int i = 0; i < 3; ++i) out.cluster[i] = Of::clusters[i];
+  out.symbol = symbol;
+  out.dynamic_lds = static_cast<std::uint32_t>(Kernel::SharedStorageSize);
+  out.args_size = sizeof(Params);
+  return Status::success();
+}
+
+}  // namespace ckgen::cutlass_gemm

@@ -1,0 +1,56 @@
+// What files that open a vendor's GPU runtime have in common.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <array>
+#include <mutex>
+
+#include "src/gpu/runtime.hpp"
+
+namespace ckgen::inline v1::detail {
+
+/// A runtime whose functions were found in an opened library, or not. Thread-safe.
+class OpenedRuntime : public GpuRuntime {
+ protected:
+  OpenedRuntime() noexcept : status_(Status::success()) {}
+  ~OpenedRuntime() = default;
+
+  /// A function of a library; false where it has none of that name.
+  template <class Function>
+  static bool find(void* library, const char* name, Function*& out) noexcept {
+    out = reinterpret_cast<Function*>(dlsym(library, name));
+    return out != nullptr;
+  }
+
+  Status failed(const char* call, int code, StatusCode kind = StatusCode::no_device) const noexcept {
+    return Status::error(kind, "%s answered with %s error %d", call, name(), code);
+  }
+  Status done(const char* call, int code, StatusCode kind = StatusCode::internal) const noexcept {
+    return code == 0 ? Status::success() : failed(call, code, kind);
+  }
+
+  /// What `query` says of a device, which is asked once.
+  template <class Query>
+  Status known(int id, GpuProperties& out, Query query) const noexcept {
+    if (id < 0 || id >= kMostDevices)
+      return Status::error(StatusCode::no_device, "%s device %d is out of range", name(), id);
+    const std::lock_guard lock(mutex_);
+    GpuProperties& entry = devices_[static_cast<std::size_t>(id)];
+    if (entry.cu_num == 0) {
+      if (const Status status = query(id, entry); !status.ok()) return status;
+    }
+    out = entry;
+    return Status::success();
+  }
+
+  Status status_;  // whether the library was found; its message says what the loader answered
+
+ private:
+  static constexpr int kMostDevices = 64;
+
+  mutable std::mutex mutex_;
+  mutable std::array<GpuProperties, kMostDevices> devices_{};  // cu_num 0: not asked yet
+};
+
+}  // namespace ckgen::inline v1::detail

@@ -1,0 +1,339 @@
+// A CUDA driver of three devices, as far as ckgen asks one: the ABI of CUDA 12 and 13. Records what it is told to
+// launch.
+#include "mock_cuda.hpp"
+
+#include <elf.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+
+namespace {
+
+struct MockDevice {
+  int major, minor, sms;
+  const char* arch;
+};
+
+constexpr MockDevice kDevices[] = {{9, 0, 132, "sm_90a"}, {9, 0, 114, "sm_90a"}, {8, 9, 142, "sm_89"}};
+constexpr int kCount = static_cast<int>(std::size(kDevices));
+constexpr int kInvalidValue = 1;
+constexpr int kNotInitialized = 3;
+constexpr int kInvalidDevice = 101;
+constexpr int kInvalidContext = 201;
+constexpr int kNoBinaryForGpu = 209;
+constexpr int kNotFound = 500;
+constexpr int kModules = 16;
+constexpr int kFunctions = 64;
+constexpr int kStatic = 1024;
+constexpr int kMost = 232448;
+constexpr int kUsual = 49152;
+
+struct Attribute {
+  unsigned id;
+  char pad[4];
+  unsigned value[16];
+};
+
+struct Config {
+  unsigned grid[3], block[3], shared;
+  void* stream;
+  Attribute* attributes;
+  unsigned count;
+};
+
+struct MockModule {
+  int device;
+  const char* image;
+  bool live;
+};
+
+struct MockFunction {
+  const MockModule* module;
+  const char* symbol;
+  int most_shared;
+};
+
+struct Record {
+  std::mutex mutex;
+  bool initialized;
+  MockModule modules[kModules];
+  MockFunction functions[kFunctions];
+  MockCudaCounts counts;
+  MockCudaLaunch launch;
+  char failing[40];
+  int failure;
+
+  int told_to_fail(const char* call) {
+    ++counts.sequence;
+    return std::strcmp(failing, call) == 0 ? failure : 0;
+  }
+};
+
+Record record;  // all zeros
+int contexts[kCount];
+thread_local int current = -1;
+
+std::uint32_t image_size(const char* image) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, image + 64, sizeof size);
+  return size;
+}
+
+bool is_cubin(const char* image) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_machine == EM_CUDA;
+}
+
+const char* text_in(const char* image, const char* wanted) {
+  for (const char* at = image + 68; at < image + image_size(image); at += std::strlen(at) + 1) {
+    if (std::strcmp(at, wanted) == 0) return at;
+  }
+  return nullptr;
+}
+
+/// What a call that needs a context answers: a test's code, or that there is none.
+int refused(const char* call) {
+  if (const int code = record.told_to_fail(call)) return code;
+  if (!record.initialized) return kNotInitialized;
+  return current < 0 ? kInvalidContext : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("cuInit")) return code;
+  record.initialized = true;
+  ++record.counts.inits;
+  return 0;
+}
+
+int cuCtxGetCurrent(void** context) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("cuCtxGetCurrent")) return code;
+  if (!record.initialized) return kNotInitialized;
+  *context = current < 0 ? nullptr : &contexts[current];
+  return 0;
+}
+
+int cuCtxGetDevice(int* device) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuCtxGetDevice")) return code;
+  *device = current;
+  return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("cuDevicePrimaryCtxRetain")) return code;
+  if (device < 0 || device >= kCount) return kInvalidDevice;
+  ++record.counts.retains;
+  *context = &contexts[device];
+  return 0;
+}
+
+int cuCtxSetCurrent(void* context) {
+  current = context == nullptr ? -1 : static_cast<int>(static_cast<int*>(context) - contexts);
+  return 0;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  if (device < 0 || device >= kCount) return kInvalidDevice;
+  const MockDevice& of = kDevices[device];
+  switch (attribute) {
+    case 16: *value = of.sms; return 0;
+    case 75: *value = of.major; return 0;
+    case 76: *value = of.minor; return 0;
+    case 97: *value = kMost; return 0;
+    default: return kInvalidValue;
+  }
+}
+
+int cuStreamSynchronize(void*) {
+  const std::lock_guard lock(record.mutex);
+  return refused("cuStreamSynchronize");
+}
+
+int cuMemAlloc_v2(std::uint64_t* memory, std::size_t bytes) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuMemAlloc")) return code;
+  *memory = reinterpret_cast<std::uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  return *memory == 0 ? 2 : 0;
+}
+
+int cuMemFree_v2(std::uint64_t memory) {
+  std::free(reinterpret_cast<void*>(memory));
+  return 0;
+}
+
+int cuModuleLoadData(void** module, const void* image) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuModuleLoadData")) return code;
+  const char* bytes = static_cast<const char*>(image);
+  if (!is_cubin(bytes)) return kInvalidValue;
+  if (text_in(bytes, kDevices[current].arch) == nullptr) return kNoBinaryForGpu;
+  if (record.counts.loads == kModules) std::abort();
+  MockModule& slot = record.modules[record.counts.loads++];
+  slot = {current, bytes, true};
+  *module = &slot;
+  return 0;
+}
+
+int cuModuleUnload(void* module) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuModuleUnload")) return code;
+  MockModule& slot = *static_cast<MockModule*>(module);
+  if (!slot.live || !is_cubin(slot.image)) std::abort();  // unloaded twice, or its image went before it
+  slot.live = false;
+  ++record.counts.unloads;
+  return 0;
+}
+
+int cuModuleGetFunction(void** function, void* module, const char* symbol) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuModuleGetFunction")) return code;
+  const MockModule& owner = *static_cast<const MockModule*>(module);
+  const char* found = text_in(owner.image, symbol);
+  if (found == nullptr) return kNotFound;
+  if (record.counts.functions == kFunctions) std::abort();
+  MockFunction& slot = record.functions[record.counts.functions++];
+  slot = {&owner, found, kUsual};
+  *function = &slot;
+  return 0;
+}
+
+int cuFuncGetAttribute(int* value, int attribute, void*) {
+  if (attribute != 1) return kInvalidValue;
+  *value = kStatic;
+  return 0;
+}
+
+int cuFuncSetAttribute(void* function, int attribute, int value) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuFuncSetAttribute")) return code;
+  if (attribute != 8 || value + kStatic > kMost) return kInvalidValue;
+  static_cast<MockFunction*>(function)->most_shared = value;
+  ++record.counts.limits;
+  return 0;
+}
+
+int cuLaunchKernelEx(const Config* config, void* function, void** params, void** extra) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuLaunchKernelEx")) return code;
+  const MockFunction& kernel = *static_cast<const MockFunction*>(function);
+  if (extra != nullptr || !kernel.module->live || kernel.module->device != current) return kInvalidValue;
+  if (config->shared > static_cast<unsigned>(kernel.most_shared)) return kInvalidValue;
+  MockCudaLaunch& launch = record.launch;
+  launch = {};
+  for (unsigned& side : launch.cluster) side = 1;
+  for (unsigned i = 0; i < config->count; ++i) {
+    if (config->attributes[i].id != 4) return kInvalidValue;
+    std::memcpy(launch.cluster, config->attributes[i].value, sizeof launch.cluster);
+  }
+  for (int i = 0; i < 3; ++i) {
+    launch.grid[i] = config->grid[i];
+    launch.block[i] = config->block[i];
+    if (config->grid[i] % launch.cluster[i] != 0) return kInvalidValue;
+  }
+  launch.shared = config->shared;
+  launch.stream = config->stream;
+  launch.device = current;
+  launch.sequence = record.counts.sequence;
+  launch.aligned = reinterpret_cast<std::uintptr_t>(params[0]) % 128 == 0;
+  std::strncpy(launch.symbol, kernel.symbol, sizeof launch.symbol - 1);
+  std::memcpy(launch.args, params[0], sizeof launch.args);
+  ++record.counts.launches;
+  return 0;
+}
+
+int cuMemsetD8Async(std::uint64_t memory, unsigned char value, std::size_t bytes, void*) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuMemsetD8Async")) return code;
+  std::memset(reinterpret_cast<void*>(memory), value, bytes);
+  ++record.counts.clears;
+  return 0;
+}
+
+int cuMemsetD2D8Async(std::uint64_t memory, std::size_t pitch, unsigned char value, std::size_t width,
+                      std::size_t height, void*) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuMemsetD2D8Async")) return code;
+  for (std::size_t row = 0; row < height; ++row)
+    std::memset(reinterpret_cast<char*>(memory) + row * pitch, value, width);
+  ++record.counts.clears;
+  return 0;
+}
+
+// An event is the number of launches and clears before it; each of them takes a millisecond.
+int cuEventCreate(void** event, unsigned) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuEventCreate")) return code;
+  *event = new int(-1);
+  ++record.counts.events;
+  return 0;
+}
+
+int cuEventDestroy_v2(void* event) {
+  const std::lock_guard lock(record.mutex);
+  delete static_cast<int*>(event);
+  --record.counts.events;
+  return 0;
+}
+
+int cuEventRecord(void* event, void*) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuEventRecord")) return code;
+  *static_cast<int*>(event) = record.counts.launches + record.counts.clears;
+  return 0;
+}
+
+int cuEventSynchronize(void*) {
+  return 0;
+}
+
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuEventElapsedTime")) return code;
+  *milliseconds = static_cast<float>(*static_cast<int*>(end) - *static_cast<int*>(begin));
+  return 0;
+}
+
+int cuTensorMapEncodeTiled(void* map, unsigned type, std::uint32_t rank, void* address, const std::uint64_t*,
+                           const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, unsigned, unsigned,
+                           unsigned, unsigned) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("cuTensorMapEncodeTiled")) return code;
+  std::memset(map, 0, 128);
+  std::memcpy(map, &address, sizeof address);
+  static_cast<unsigned char*>(map)[8] = static_cast<unsigned char>(type);
+  static_cast<unsigned char*>(map)[9] = static_cast<unsigned char>(rank);
+  ++record.counts.maps;
+  return 0;
+}
+
+MockCudaCounts mock_cuda_counts() {
+  const std::lock_guard lock(record.mutex);
+  return record.counts;
+}
+
+MockCudaLaunch mock_cuda_last_launch() {
+  const std::lock_guard lock(record.mutex);
+  return record.launch;
+}
+
+void mock_cuda_fail(const char* call, int code) {
+  const std::lock_guard lock(record.mutex);
+  std::strncpy(record.failing, call, sizeof record.failing - 1);
+  record.failure = code;
+}
+
+void mock_cuda_enter(int device) {
+  current = device;
+}
+
+}  // extern "C"

@@ -1,0 +1,31 @@
+// What a test can ask the mock CUDA driver, by dlsym. It loads the code objects of mock_hip.hpp's form, of which a
+// cubin's machine is another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct MockCudaLaunch {
+  char symbol[128];
+  unsigned grid[3], block[3], cluster[3], shared;
+  void* stream;
+  int device;
+  int sequence;  // counts every call that a test can make fail
+  bool aligned;  // the argument, to 128 bytes
+  unsigned char args[256];
+};
+
+struct MockCudaCounts {
+  int inits, retains, loads, unloads, functions, limits, launches, clears, maps;
+  int sequence;
+  int events;  // that live
+};
+
+extern "C" {
+MockCudaCounts mock_cuda_counts();
+MockCudaLaunch mock_cuda_last_launch();
+/// From now on `call` answers with `code`; 0 ends it.
+void mock_cuda_fail(const char* call, int code);
+/// Makes the device's primary context the thread's; -1: none.
+void mock_cuda_enter(int device);
+}

@@ -1,0 +1,240 @@
+// GPUs of NVIDIA on the mock driver: devices, what is loaded and launched, errors, and both vendors in one process.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <ckgen/tensor_map.hpp>
+
+#include "mock_cuda/mock_cuda.hpp"
+#include "tiny_device.hpp"
+#include "tiny_library.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+// Ahead of everything that opens a runtime.
+const int environment = [] {
+  setenv("CKGEN_HIP_LIBRARY", "/no/such/library.so", 1);
+  setenv("CKGEN_CUDA_LIBRARY", CKGEN_MOCK_CUDA, 1);
+  return 0;
+}();
+
+constexpr std::uint64_t kId = 77;
+constexpr std::int64_t kM = 128, kN = 1024, kK = 2048;
+
+/// tiny_prepare for a kernel in clusters with much shared memory.
+Status prepare_cluster(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  const Status status = tiny::prepare(launch, arch, cu_num, out);
+  out.grid[0] = 8;
+  out.cluster[0] = 2;
+  out.dynamic_lds = 200000;
+  return status;
+}
+
+class CudaTest : public ::testing::Test {
+ protected:
+  CudaTest() {
+    void* library = dlopen(CKGEN_MOCK_CUDA, RTLD_NOW);
+    const auto find = [&]<class Function>(Function*& out, const char* name) {
+      out = reinterpret_cast<Function*>(dlsym(library, name));
+      if (out == nullptr) std::abort();
+    };
+    find(counts, "mock_cuda_counts");
+    find(last_launch, "mock_cuda_last_launch");
+    find(fail, "mock_cuda_fail");
+    find(enter, "mock_cuda_enter");
+  }
+  void TearDown() override {
+    fail("", 0);
+    enter(-1);
+  }
+
+  /// A dispatcher that always takes an instance for sm_90a with this code.
+  Dispatcher dispatcher(PrepareFn prepare = prepare_cluster) {
+    Registry registry = tiny::registry();
+    InstanceDesc hopper = tiny::instances[1];
+    hopper.name = "hopper";
+    hopper.id = kId;
+    hopper.archs = tiny::bit(Arch::sm_90a);
+    EXPECT_TRUE(registry.add(hopper).ok());
+    code.add(kId, {Arch::sm_90a}, prepare);
+    const Status status = registry.attach(code.library());
+    EXPECT_TRUE(status.ok()) << status.message;
+    return Dispatcher(registry, DispatcherOptions{false, "hopper", "", ""});
+  }
+  static Plan plan(const Dispatcher& of, const Device& on) {
+    const auto made = of.plan(tiny::problem(kM, kN, kK), on);
+    EXPECT_TRUE(made) << made.status().message;
+    EXPECT_TRUE(made->launchable.ok()) << made->launchable.message;
+    return *made;
+  }
+  GemmArgs args() {
+    GemmArgs args{};
+    args.a = operands.data();
+    args.b = operands.data() + 16;
+    args.c = c.data();
+    args.m = kM;
+    args.n = args.ldc = kN;
+    args.k = args.lda = args.ldb = kK;
+    args.batch = 1;
+    return args;
+  }
+
+  decltype(&mock_cuda_counts) counts;
+  decltype(&mock_cuda_last_launch) last_launch;
+  decltype(&mock_cuda_fail) fail;
+  decltype(&mock_cuda_enter) enter;
+  tiny::Code code;
+  std::vector<std::uint16_t> operands = std::vector<std::uint16_t>(64);
+  std::vector<std::uint16_t> c = std::vector<std::uint16_t>(kM * kN, 0xffff);
+};
+
+TEST_F(CudaTest, AThreadWithoutAContextIsOnThePrimaryOneOfTheFirstDevice) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      const Device device = Device::current();
+      EXPECT_EQ(device.kind(), DeviceKind::gpu);
+      EXPECT_EQ(device.arch(), Arch::sm_90a);
+      EXPECT_EQ(device.cu_num(), 132U);
+      EXPECT_EQ(device.id(), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counts().retains, 1) << "one reference for the process";
+  enter(1);
+  EXPECT_EQ(Device::current().cu_num(), 114U) << "a context that a thread has stays";
+}
+
+TEST_F(CudaTest, AnArchWithoutASpecIsNamedAndRefused) {
+  enter(2);
+  const Device device = Device::current();
+  EXPECT_FALSE(device);
+  EXPECT_STREQ(device.gfx(), "sm_89");
+}
+
+TEST_F(CudaTest, TheCallArrivesWithItsClusterAndItsArgumentByPointer) {
+  const Dispatcher own = dispatcher();
+  int stream = 0;
+  const Status status = own.run(plan(own, Device::current()), args(), nullptr, &stream);
+  ASSERT_TRUE(status.ok()) << status.message;
+  const MockCudaLaunch launch = last_launch();
+  EXPECT_STREQ(launch.symbol, "tiny_set");
+  EXPECT_EQ(launch.grid[0], 8U);
+  EXPECT_EQ(launch.block[0], 256U);
+  EXPECT_EQ(launch.cluster[0], 2U);
+  EXPECT_EQ(launch.cluster[1], 1U);
+  EXPECT_EQ(launch.shared, 200000U) << "above what a kernel has without saying so";
+  EXPECT_EQ(launch.stream, &stream);
+  EXPECT_TRUE(launch.aligned);
+  tiny::KernelArgs arrived;
+  std::memcpy(&arrived, launch.args, sizeof arrived);
+  EXPECT_EQ(arrived.c, c.data());
+  EXPECT_EQ(arrived.cu_num, 132U);
+}
+
+TEST_F(CudaTest, ARunAgainIsOneLaunch) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  ASSERT_TRUE(own.run(made, args(), nullptr, nullptr).ok());
+  const MockCudaCounts before = counts();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(own.run(made, args(), nullptr, nullptr).ok());
+  EXPECT_EQ(counts().launches - before.launches, 10);
+  EXPECT_EQ(counts().sequence - before.sequence, 10 * 3) << "a launch, and where the thread is";
+  EXPECT_EQ(counts().limits, before.limits);
+}
+
+TEST_F(CudaTest, AThreadWithoutAContextCanRunAPlanOfAnother) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  Status status;
+  std::thread([&] { status = own.run(made, args(), nullptr, nullptr); }).join();
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
+TEST_F(CudaTest, AThreadWithoutAContextUnloadsWhatAnotherLoaded) {
+  auto own = std::make_unique<Dispatcher>(dispatcher());
+  ASSERT_TRUE(own->run(plan(*own, Device::current()), args(), nullptr, nullptr).ok());
+  const int before = counts().unloads;
+  std::thread([&] { own.reset(); }).join();
+  EXPECT_EQ(counts().unloads, before + 1);
+}
+
+TEST_F(CudaTest, ClustersThatTheArchLacksOrThatDoNotFillTheGridAreRefused) {
+  const Dispatcher own =
+      dispatcher([](const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+        const Status status = prepare_cluster(launch, arch, cu_num, out);
+        out.grid[0] = 7;
+        return status;
+      });
+  const int before = counts().launches;
+  const Status status = own.run(plan(own, Device::current()), args(), nullptr, nullptr);
+  EXPECT_EQ(status.code, StatusCode::unsupported);
+  EXPECT_NE(std::string(status.message).find("clusters of 2 x 1 x 1 workgroups"), std::string::npos) << status.message;
+  EXPECT_EQ(counts().launches, before);
+}
+
+TEST_F(CudaTest, RunsAreTimedByTheDevicesOwnEvents) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  const auto timed = own.bench(made, args(), {2, 5});
+  ASSERT_TRUE(timed) << timed.status().message;
+  EXPECT_EQ(timed->median_us, 1000);
+  EXPECT_EQ(counts().events, 0);
+}
+
+TEST_F(CudaTest, ErrorsNameTheCall) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  for (const char* const call : {"cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernelEx"}) {
+    fail(call, 719);
+    const Status status = own.run(made, args(), nullptr, nullptr);
+    EXPECT_EQ(std::string(status.message).find(std::string(call) + " answered with CUDA error 719"), 0U)
+        << status.message;
+  }
+  fail("", 0);
+  EXPECT_TRUE(own.run(made, args(), nullptr, nullptr).ok()) << "nothing is left of what failed";
+}
+
+TEST_F(CudaTest, DescriptorsAreTheDrivers) {
+  alignas(64) unsigned char map[128] = {};
+  const int before = counts().maps;
+  EXPECT_EQ(ckgen_encode_tensor_map(map, 9, 3, c.data(), nullptr, nullptr, nullptr, nullptr, 0, 0, 0, 0), 0);
+  EXPECT_EQ(counts().maps, before + 1);
+  EXPECT_EQ(map[8], 9);
+  fail("cuTensorMapEncodeTiled", 1);
+  EXPECT_EQ(ckgen_encode_tensor_map(map, 9, 3, c.data(), nullptr, nullptr, nullptr, nullptr, 0, 0, 0, 0), 1);
+}
+
+/// Runs in a process of its own, in which no runtime is open yet.
+class CudaDeathTest : public CudaTest {
+ protected:
+  CudaDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(CudaDeathTest, WithoutADeviceTheHostIsCurrent) {
+  EXPECT_EXIT(
+      {
+        fail("cuInit", 100);
+        std::_Exit(Device::current().kind() == DeviceKind::host ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CudaDeathTest, WhereBothVendorsAreAmdsDeviceIsCurrent) {
+  EXPECT_EXIT(
+      {
+        setenv("CKGEN_HIP_LIBRARY", CKGEN_MOCK_HIP, 1);
+        std::_Exit(Device::current().arch() == Arch::gfx942 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace

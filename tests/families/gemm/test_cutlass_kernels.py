@@ -1,0 +1,80 @@
+"""CUTLASS's kernels as instances: names, what they ask of problems, their units, what their machine code must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckgen.build.device_code import device_code
+from ckgen.emit.device import render_device_unit
+from ckgen.families.gemm.config import CutlassConfig, CutlassSchedule
+from ckgen.families.gemm.family import FAMILY
+from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.registry import make_instance
+from ckgen.model.config import Tile
+
+COOPERATIVE = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
+SWAPPED = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
+SIGNATURE = parse_canonical("gemm_bf16_rcr")
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (COOPERATIVE, "gemm_bf16_rcr_cutlass_128x256x64_2x1_co"),
+        (SWAPPED, "gemm_bf16_rcr_cutlass_64x16x128_1x1_pp_swap"),
+    ],
+)
+def test_names_are_read_back(config: CutlassConfig, name: str) -> None:
+    assert make_instance(SIGNATURE, config, archs=("sm_90a",)).name == name
+    assert FAMILY.parse_instance(name) == (SIGNATURE, config)
+
+
+@pytest.mark.parametrize("text", ["128x256x64_2x1", "128x256x64_2x1_xx", "0128x256x64_2x1_co", "128x256x64_2x1_co_"])
+def test_other_texts_are_no_configs(text: str) -> None:
+    assert FAMILY.parse_instance(f"gemm_bf16_rcr_cutlass_{text}") is None
+
+
+def test_a_swapped_kernels_tile_of_c_has_few_rows() -> None:
+    assert SWAPPED.macro_tile == Tile(16, 64, 128)
+    assert COOPERATIVE.macro_tile == COOPERATIVE.tile
+
+
+def test_rows_begin_at_whole_accesses_and_k_is_not_split() -> None:
+    asked = FAMILY.constraints_of(SIGNATURE, COOPERATIVE)
+    assert (asked.m_multiple, asked.n_multiple, asked.k_multiple, asked.max_k_batch) == (0, 8, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "signature", "steps"),
+    [
+        (COOPERATIVE, "gemm_bf16_rcr", (("hgmma_64x256x16_f32_bf16", 4),)),
+        (SWAPPED, "gemm_fp16_rcr", (("hgmma_64x16x16_f32", 8),)),
+        (
+            CutlassConfig(Tile(128, 128, 64), (2, 1), CutlassSchedule.PP),
+            "gemm_bf16_rcr",
+            (("hgmma_64x128x16_f32_bf16", 8),),
+        ),
+    ],
+)
+def test_a_k_step_is_so_many_instructions_of_the_tiles_width(
+    config: CutlassConfig, signature: str, steps: tuple[tuple[str, int], ...]
+) -> None:
+    code = device_code(make_instance(parse_canonical(signature), config, archs=("sm_90a",)))
+    (variant,) = code.all_variants()
+    expected = code.expected("sm_90a", variant)
+    assert expected.steps == steps
+    assert (expected.scratch_bytes, expected.spills, expected.waves_per_simd) == (0, 0, 3)
+
+
+def test_both_units_name_the_same_kernel_of_the_same_types() -> None:
+    instance = make_instance(SIGNATURE, SWAPPED, archs=("sm_90a",))
+    code = device_code(instance)
+    variants = code.all_variants()
+    device, host = code.device_unit(variants), code.host_unit({"sm_90a": variants})
+    words = "Gemm<cutlass::bfloat16_t, 64, 16, 128, 1, 1, ckgen::cutlass_gemm::Schedule::pingpong, true>"
+    (symbol,) = device.symbols
+    for unit in (device, host):
+        text = render_device_unit(unit)
+        assert words in text
+        assert symbol in text
+    assert f"ckgen_prepare_{instance.id:016x}" in render_device_unit(host)

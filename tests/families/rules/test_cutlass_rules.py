@@ -1,0 +1,68 @@
+"""CUTLASS's kernels: what is legal passes, each rule refuses one change, vendors keep to their own GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ckgen.families.gemm.config import CutlassConfig, CutlassSchedule, FmaConfig
+from ckgen.families.gemm.robust import robust_configs
+from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.rules import judge
+from ckgen.model.arch import ArchKind
+from ckgen.model.config import Tile
+from ckgen.specs.archs import load_arch, load_archs
+
+HOPPER = load_arch("sm_90a")
+BF16 = parse_canonical("gemm_bf16_rcr")
+PLAIN = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
+
+
+def broken(signature: str = "gemm_bf16_rcr", **changes: Any) -> set[str]:
+    config = replace(PLAIN, **changes)
+    return {found.rule for found in judge(parse_canonical(signature), config, config.backend, HOPPER)}
+
+
+@pytest.mark.parametrize("signature", ["gemm_bf16_rcr", "gemm_fp16_rcr", "gemm_bf16_rcr_batched"])
+def test_a_plain_product_of_16_bit_floats_is_legal(signature: str) -> None:
+    assert broken(signature) == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"signature": "gemm_bf16_rrr"}, "cutlass.signature"),
+        ({"signature": "gemm_bf16_rcr_bias"}, "cutlass.signature"),
+        ({"signature": "gemm_bf16_fp32_rcr"}, "cutlass.types"),
+        ({"tile": Tile(128, 264, 64)}, "cutlass.instruction"),
+        ({"tile": Tile(64, 256, 64)}, "cutlass.tile"),
+        ({"tile": Tile(128, 128, 32)}, "cutlass.tile"),
+        ({"tile": Tile(256, 256, 64)}, "cutlass.tile"),
+        ({"tile": Tile(256, 128, 256)}, "cutlass.shared"),
+        ({"cluster": (4, 4)}, "cutlass.cluster"),
+        ({"cluster": (3, 1)}, "cutlass.cluster"),
+    ],
+)
+def test_each_rule_refuses(changes: dict[str, Any], rule: str) -> None:
+    assert rule in broken(**changes)
+
+
+@pytest.mark.parametrize(
+    "arch", [arch for arch in load_archs().values() if arch.kind is ArchKind.GPU], ids=lambda arch: arch.name
+)
+def test_a_backend_makes_code_for_its_own_vendors_gpus(arch: Any) -> None:
+    for config in (PLAIN, FmaConfig(Tile(64, 64, 16))):
+        found = {one.rule for one in judge(BF16, config, config.backend, arch)}
+        is_own = config.backend.vendor == str(arch.vendor)
+        assert (f"{config.backend}.vendor" in found) is not is_own
+
+
+def test_the_robust_kernel_of_hopper_is_one_of_its_vendors() -> None:
+    legal = [
+        config
+        for (config,) in robust_configs(BF16, HOPPER)
+        if not judge(BF16, config, config.backend, HOPPER)  # type: ignore[arg-type]
+    ]
+    assert [str(config.backend) for config in legal] == ["cutlass"]
