@@ -15,7 +15,7 @@
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
-namespace {
+namespace test_cuda {
 
 using namespace ckgen;
 
@@ -237,4 +237,4 @@ TEST_F(CudaDeathTest, WhereBothVendorsAreAmdsDeviceIsCurrent) {
       ::testing::ExitedWithCode(0), "");
 }
 
-}  // namespace
+}  // namespace test_cuda

@@ -325,14 +325,18 @@ def test_what_a_clause_is_without_is_left_out_of_rows_and_defaults(tmp_path: Pat
     assert names(without(min(both))) == names(plain)
 
 
-def test_a_rule_is_left_out_whole_where_a_clause_is_without_one_of_its_arms(tables: Path, tmp_path: Path) -> None:
+def test_a_clause_without_a_leaf_of_a_rule_leaves_the_others(tables: Path, tmp_path: Path) -> None:
     plain = plan_with(tables)
     unit = next(unit for unit in plain.units if unit.heuristics)
     leaf = unit.instances[unit.heuristics[0].leaves[0]].name
     profile = tmp_path / "p.yaml"
     profile.write_text(f"name: p\nabout: a\nkeep: {{without: [{leaf}]}}\n")
     (pruned,) = (one for one in plan_with(tables, profile).units if one.name == unit.name)
-    assert len(pruned.heuristics) == len(unit.heuristics) - 1
+    kept, before = pruned.heuristics[0].leaves, unit.heuristics[0].leaves
+    assert [one is None for one in kept] == [one is None or unit.instances[one].name == leaf for one in before]
+    assert {pruned.instances[one].name for one in kept if one is not None} == {
+        unit.instances[one].name for one in before if one is not None
+    } - {leaf}
 
 
 def test_a_name_that_no_instance_has_is_an_error_in_its_place() -> None:
