@@ -15,7 +15,7 @@ from ckgen.build.flags import Trait, flags_of
 def main(source: Path) -> int:
     """The program's exit code; its output goes where ours goes."""
     toolchain = load()
-    flags = flags_of(toolchain.kind.value, "ck", "", Trait.HOST)
+    flags = flags_of("amd", toolchain.kind.value, "ck", "", Trait.HOST)
     includes = (f"-I{paths.dispatcher_dir() / folder}" for folder in flags.includes)
     with tempfile.TemporaryDirectory() as folder:
         unit, program = Path(folder, "unit.o"), Path(folder, "program")

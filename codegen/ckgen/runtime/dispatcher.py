@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.model.op_words import Backend
 from ckgen.model.selection import NO_WISHES, Tier, Wishes
 from ckgen.runtime.abi import NO_INDEX
 from ckgen.runtime.functions import RUNS, Args
@@ -19,7 +20,7 @@ from ckgen.runtime.handles import Device, Handle, Plan
 from ckgen.runtime.structs import BenchStruct, CountersStruct, InstanceStruct, ProblemStruct, SelectionStruct
 
 _TIERS = tuple(Tier)
-_BACKENDS = ("ck_tile", "ck", "hip", "asm", "host")
+_BACKENDS = tuple(Backend)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/host/isa_table.hpp"
+#include "backends/host/isa_transpose.hpp"
 
 #include <immintrin.h>
 
@@ -11,7 +12,6 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr int kRowWords = 64;  // words of one row that are decoded before the rows are transposed
 constexpr int kMaxWidth = 64;  // widest panel
 
 inline std::int64_t least(std::int64_t a, std::int64_t b) {
@@ -229,55 +229,50 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
   }
 }
 
-inline void store_lanes(std::uint32_t* out, __m256 v, int lanes) {
-  if (lanes >= 8) {
-    __builtin_memcpy(out, &v, 32);
-    return;
-  }
-  __m128 part = _mm256_castps256_ps128(v);
-  if (lanes & 4) {
-    __builtin_memcpy(out, &part, 16);
-    out += 4;
-    part = _mm256_extractf128_ps(v, 1);
-  }
-  if (lanes & 2) {
-    const double two = _mm_cvtsd_f64(_mm_castps_pd(part));
-    __builtin_memcpy(out, &two, 8);
-    out += 2;
-    part = _mm_movehl_ps(part, part);
-  }
-  if (lanes & 1) {
-    const float one = _mm_cvtss_f32(part);
-    __builtin_memcpy(out, &one, 4);
-  }
+#if CKGEN_HOST_LEVEL >= 4
+template <DType T, PackKind KIND>
+constexpr bool packs_as_it_is() {
+  return (T == DType::fp32 && KIND == PackKind::f32) || (T == DType::bf16 && KIND == PackKind::bf16);
 }
 
-// out[w][r] = rows[r][w] for `words` words of `width` rows; an 8 x 8 block at a time.
-inline void transpose(const std::uint32_t (*rows)[kRowWords], int width, int words, std::uint32_t* out) {
-  for (int r = 0; r < width; r += 8) {
-    const int lanes = width - r < 8 ? width - r : 8;
-    for (int w = 0; w < words; w += 8) {
-      __m256 v[8], t[8];
-      for (int i = 0; i < 8; ++i) __builtin_memcpy(&v[i], &rows[r + i][w], 32);
-      for (int i = 0; i < 4; ++i) {
-        t[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
-        t[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+// What is packed as it is goes from memory through registers into the panel, a cache line of each row at a time.
+template <DType T>
+void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                std::int64_t length, std::uint32_t* panel) {
+  constexpr std::int64_t e = T == DType::fp32 ? 1 : 2, kLine = 16 * e, kAhead = 512;  // elements, bytes
+  const unsigned char* rows[kMaxWidth];
+  for (std::int64_t r = 0; r < count; ++r)
+    rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * (4 / e);
+  for (std::int64_t k = 0; k < length; k += kLine) {
+    const std::int64_t take = least(kLine, length - k);
+    const __mmask32 halves = static_cast<__mmask32>((std::uint64_t{1} << (take * 2 / e)) - 1);
+    for (int r = 0; r < width; r += 16) {
+      __m512i v[16];
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) {
+        v[i] = _mm512_setzero_si512();
+        if (r + i >= count) continue;
+        const unsigned char* line = rows[r + i] + k * (4 / e);
+        v[i] = take == kLine ? _mm512_loadu_si512(line) : _mm512_maskz_loadu_epi16(halves, line);
+        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + kAhead));
       }
-      for (int h = 0; h < 2; ++h) {
-        v[4 * h + 0] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0x44);
-        v[4 * h + 1] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0xee);
-        v[4 * h + 2] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0x44);
-        v[4 * h + 3] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0xee);
+      transpose16(v);
+      std::uint32_t* out = panel + k / e * width + r;
+      const int lanes = width - r < 16 ? width - r : 16;
+      const int words = static_cast<int>((take + e - 1) / e);
+      const __mmask16 live = static_cast<__mmask16>((1u << lanes) - 1);
+#pragma GCC unroll 16
+      for (int w = 0; w < 16; ++w) {  // constant indices alone keep v in registers
+        if (w >= words) break;
+        if (lanes == 16)
+          _mm512_storeu_si512(out + w * width, v[w]);
+        else
+          _mm512_mask_storeu_epi32(out + w * width, live, v[w]);
       }
-      for (int i = 0; i < 4; ++i) {
-        t[i] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x20);
-        t[i + 4] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x31);
-      }
-      const int live = words - w < 8 ? words - w : 8;
-      for (int i = 0; i < live; ++i) store_lanes(out + (w + i) * width + r, t[i], lanes);
     }
   }
 }
+#endif
 
 template <DType T, PackKind KIND>
 void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
@@ -289,6 +284,11 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
       decode_words<T, KIND>(s, row_of(0), k0 + k, least(kRowWords * e, length - k), panel + k / e);
     return;
   }
+#if CKGEN_HOST_LEVEL >= 4
+  if constexpr (packs_as_it_is<T, KIND>()) {
+    if (!s.preshuffled && s.op == OperandOp::none) return pack_lines<T>(s, p0, count, width, k0, length, panel);
+  }
+#endif
   alignas(64) std::uint32_t rows[kMaxWidth][kRowWords];
   for (std::int64_t r = count; r < (width + 7) / 8 * 8; ++r) __builtin_memset(rows[r], 0, sizeof rows[r]);
   for (std::int64_t k = 0; k < length; k += kRowWords * e) {
