@@ -20,7 +20,7 @@ from ckgen.runtime.handles import Device, Handle, Plan
 from ckgen.runtime.structs import BenchStruct, CountersStruct, InstanceStruct, ProblemStruct, SelectionStruct
 
 _TIERS = tuple(Tier)
-_BACKENDS = tuple(Backend)
+_BACKENDS = tuple(one.value for one in Backend)
 
 
 @dataclass(frozen=True, slots=True)
