@@ -51,8 +51,8 @@ def said(queries: Iterable[GemmQuery]) -> str:
 
 
 def test_what_follows_an_answer_is_not_tried_though_an_earlier_tier_was_refused(tmp_path: Path) -> None:
-    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(64, LARGE, splitK=2)]), targets=TARGETS)
-    asked = query(plan, TARGETS[0], "a8w8_blockscale", 64, 512, 1024, wishes=Wishes(deterministic=True))
+    plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", [row(64, LARGE, splitK=2, K=4096)]), targets=TARGETS)
+    asked = query(plan, TARGETS[0], "a8w8_blockscale", 64, 512, 4096, wishes=Wishes(deterministic=True))
     states = {step.tier: step.status for step in trail(asked, place).steps}
     assert (states[Tier.EXACT], states[Tier.HEURISTIC]) == (Status.REJECTED, Status.TAKEN)
     assert {states[tier] for tier in (Tier.FAR, Tier.OTHER_CU, Tier.DEFAULT)} == {Status.NOT_TRIED}

@@ -14,7 +14,7 @@ from amd_kernels import compiled
 from ckgen.build.inspect.finding import CodeFinding, fails
 from ckgen.build.inspect.gate import RULES, judge
 from ckgen.build.inspect.report import KernelReport
-from ckgen.model.arch import ArchKind
+from ckgen.model.arch import Vendor
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Severity
 from ckgen.model.dtype import DType
@@ -23,7 +23,7 @@ from ckgen.specs.archs import load_arch, load_archs
 
 MEASURED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("measured_kernels.json").read_text())["kernels"]
 GFX942 = load_arch("gfx942")
-GPUS = sorted(name for name, arch in load_archs().items() if arch.kind is ArchKind.GPU)
+GPUS = sorted(name for name, arch in load_archs().items() if arch.vendor is Vendor.AMD)
 FP16 = "v_mfma_f32_32x32x8_f16"
 PLAIN = Expectation(((FP16, 16),), copies=0, lds_bytes=65536, scratch_bytes=0, spills=0, waves_per_simd=1)
 

@@ -42,6 +42,7 @@ Case = tuple[str, str, GemmSignature, CkConfig, dict[str, Any], dict[str, Any], 
 
 CASES: list[Case] = [
     ("ck.arch.xdl", "gfx942", INT8, ROW, {}, {"arch": "gfx1201"}, 32, 64),
+    ("ck.vendor", "gfx942", INT8, ROW, {}, {"arch": "sm_90a"}, "nvidia", "amd"),
     ("ck.block.waves", "gfx942", INT8, ROW, {"block": 1024}, {"block": 1088}, 1088, 1024),
     ("ck.block.waves", "gfx942", INT8, ROW, {"block": 192}, {"block": 160}, 160, 64),
     ("ck.tile.waves", "gfx942", INT8, ROW, {}, {"tile": Tile(96, 128, 128)}, 96, 64),

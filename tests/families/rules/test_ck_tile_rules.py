@@ -134,7 +134,12 @@ def test_each_config_is_judged_by_its_own_pipeline() -> None:
 
 
 def test_every_rule_is_met_here() -> None:
-    named = {case[0] for case in CASES} | {"ck_tile.arch.gpu", "ck_tile.pipeline.exists", "ck_tile.warp_tile.sparse"}
+    named = {case[0] for case in CASES} | {
+        "ck_tile.arch.gpu",
+        "ck_tile.pipeline.exists",
+        "ck_tile.vendor",
+        "ck_tile.warp_tile.sparse",
+    }
     ids = {rule.id for rule in all_rules() if rule.backend is Backend.CK_TILE}
     elsewhere = tuple(
         f"ck_tile.{kind}." for kind in ("append", "dense", "fmha", "group_quant", "multi_abd", "stream_k")
