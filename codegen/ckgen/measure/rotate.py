@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ckgen.fuzz.memory import Matrix
 from ckgen.fuzz.operation import Given
 from ckgen.measure.timing import copies_beyond_cache, last_level_cache
 from ckgen.runtime.functions import Args
@@ -31,9 +30,10 @@ def bytes_of(given: Given) -> int:
     return sum(one.strides.batch * one.strides.lines * one.strides.length for one in given.matrices())
 
 
-def sets_by_bytes(size: int) -> int:
-    """One where operands stay in the cache, half of which is theirs; else so many that none is ever found there."""
-    return copies_beyond_cache(size) if size > last_level_cache() // 2 else 1
+def sets_by_bytes(size: int, cache: int) -> int:
+    """One where operands stay in a cache of so many bytes, half of which is theirs; else so many that none is ever
+    found there."""
+    return copies_beyond_cache(size, cache) if size > cache // 2 else 1
 
 
 def placings(given: Given, count: int) -> list[Placing]:
@@ -41,11 +41,11 @@ def placings(given: Given, count: int) -> list[Placing]:
     found = [Placing(given.args, given)]
     for _ in range(count - 1):
         copies = [(one, one.copy()) for one in given.matrices()]
-        found.append(_moved(given.args, {one.address: copy.address for one, copy in copies}, [c for _, c in copies]))
+        found.append(moved(given.args, {one.address: copy.address for one, copy in copies}, [c for _, c in copies]))
     return found
 
 
-def _moved(args: Args, places: Mapping[int, int], copies: list[Matrix]) -> Placing:
+def moved(args: Args, places: Mapping[int, int], copies: object) -> Placing:
     """The arguments with other addresses, in the arrays that they keep too."""
     arrays: list[ctypes.Array[Any]] = []
     for array in getattr(args, "kept_arrays", ()):

@@ -46,6 +46,9 @@ class Worker:
 
     def answer(self, request: Mapping[str, Any]) -> None:
         """Tells what a request asks for; UsageError for a problem that means nothing."""
+        if request["do"] == "device":
+            self._tell({"end": self._loaded.device_words()})
+            return
         problem = parse_case(request["problem"])
         match request["do"]:
             case "candidates":
