@@ -129,7 +129,7 @@ def test_workers_give_the_same_rows(bad: Bad, monkeypatch: pytest.MonkeyPatch, t
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is measured here"),
+        ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is there"),
         ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch)"),
         (GEMM, "nothing to measure: give --shape, or --shapes"),
         (("bench", "all", *GEMM[2:], *SHAPE), "unknown op: all"),

@@ -266,7 +266,7 @@ def test_its_own_table_is_retuned_with_every_op(fake: OfSignature) -> None:
 
 
 REFUSED = [
-    (("--target", "gfx942"), "gfx942:304: no such GPU is timed here. A simulated one gives the emulator's counts"),
+    (("--target", "gfx942"), "gfx942:304: no such GPU is there. Build here with --build-only --work DIR"),
     (("--budget", "soon"), "--budget takes seconds"),
     (("--min-improvement", "x"), "--min-improvement takes per cent"),
     (("--within", "101%"), "--within takes per cent"),

@@ -80,6 +80,7 @@ def command(**params: Any) -> int:
     OP is an operation, a module of tables (AITER's names too), a list of these, or all. Exit 1: a candidate was wrong
     or its process ended; its row stands in the journal, and the others were tuned.
     """
+    from ckgen.measure.local import demand_place
     from ckgen.specs.archs import load_archs
     from ckgen.tune.asked import demand_device, subjects_of
     from ckgen.tune.problems import in_ladders, of_counts
@@ -88,6 +89,8 @@ def command(**params: Any) -> int:
     target = one_target(params["target"], archs)
     subjects = subjects_of(params["op"])
     demand_device(target, params["devices"])
+    if not params["build_only"] and params["scheduler"] is None:
+        demand_place(target)
     _demand_source(params)
     keys, modules = _asked(params, target, archs)
     wanted = {key: count for key, count in keys.items() if subjects.holds(key)}

@@ -51,8 +51,16 @@ def place_of(target: Target, *, twins: bool = False) -> Place:
     return Place.TWINS if twins else Place.DEVICE
 
 
-def demand_gpu(target: Target) -> None:
-    """UsageError where this machine's first GPU is not of that target, whose time is then not measured here."""
+def demand_place(target: Target, *, twins: bool = False) -> Place:
+    """As place_of; UsageError also where this machine's first GPU is not of that target, whose time is then not
+    measured here."""
+    place = place_of(target, twins=twins)
+    if place is Place.DEVICE:
+        _demand_gpu(target)
+    return place
+
+
+def _demand_gpu(target: Target) -> None:
     found = (hip_target(), cuda_target(load_archs()))
     if target not in found:
         seen = ", ".join(str(one) for one in found if one is not None)
@@ -81,9 +89,7 @@ def local_measurer(
 
     `tuning` in place of the shipped tables. UsageError where the target does not run here; errors as build_runtime's.
     """
-    place = place_of(target, twins=twins)
-    if place is Place.DEVICE:
-        demand_gpu(target)
+    place = demand_place(target, twins=twins)
     contents = Contents(
         target,
         tuple(sorted(set(ops))),
