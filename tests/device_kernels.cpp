@@ -47,8 +47,14 @@ void kernel(const void* argument) {
       for (volatile bool goes_on = true; goes_on;) {
       }
       return;
-    case writes_beside: twin(of); c[size + 100] = 1; return;
-    case writes_a: twin(of); static_cast<unsigned char*>(const_cast<void*>(of.args.a))[0] += 1; return;
+    case writes_beside:
+      twin(of);
+      c[size + 100] = 1;
+      return;
+    case writes_a:
+      twin(of);
+      static_cast<unsigned char*>(const_cast<void*>(of.args.a))[0] += 1;
+      return;
     case gives_garbage: std::memset(c, 0x3f, size); return;
     case does_nothing: return;
     default: twin(of); return;

@@ -36,7 +36,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Bad:
 def bad(built: Bad, monkeypatch: pytest.MonkeyPatch) -> Bad:
     """In place of what would be generated and built."""
     monkeypatch.setattr(local, "NAME", "bad")
-    monkeypatch.setattr(local, "build_library", lambda contents, say: built.library)
+    monkeypatch.setattr(local, "build_library", lambda contents, say, work: built.library)
     return built
 
 
@@ -130,7 +130,7 @@ def test_workers_give_the_same_rows(bad: Bad, monkeypatch: pytest.MonkeyPatch, t
     ("words", "said"),
     [
         ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is there"),
-        ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch)"),
+        ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch, cublaslt)"),
         (GEMM, "nothing to measure: give --shape, or --shapes"),
         (("bench", "all", *GEMM[2:], *SHAPE), "unknown op: all"),
         ((*GEMM, "--shape", "1,2"), "--shape takes M,N,K"),

@@ -3,6 +3,9 @@ millisecond."""
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from ckgen.measure.conditions import Conditions
@@ -68,3 +71,33 @@ def test_another_gpu_is_refused(device: OnDevice, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CKGEN_CUDA_LIBRARY", "none")
     with device.measurer() as measurer, pytest.raises(CkgenError, match=r"sm_90a:132: the current GPU of this process"):
         measurer.measure(device.problem(), [Candidate("any")], BRIEF)
+
+
+@pytest.fixture(scope="module")
+def cublaslt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("cublaslt") / "libfake.so"
+    source = Path(__file__).with_name("fake_cublaslt.cpp")
+    subprocess.run(["g++", "-std=c++17", "-O1", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    return library
+
+
+@pytest.mark.parametrize(
+    ("named", "act", "said"),
+    [
+        ("", "", ""),
+        ("", "wrong", "its result is not the same"),
+        ("/no/such/file.so", "", "/no/such/file.so: cannot open"),
+    ],
+)
+def test_cublaslt_is_verified_and_takes_turns_where_its_library_is_there(
+    device: OnDevice, cublaslt: Path, monkeypatch: pytest.MonkeyPatch, named: str, act: str, said: str
+) -> None:
+    monkeypatch.setenv("CKGEN_CUBLASLT", named or str(cublaslt))
+    monkeypatch.setenv("CKGEN_FAKE_CUBLASLT", act)
+    with device.measurer(Conditions(warmup=2, rotating=2)) as measurer:
+        found = measurer.compare(device.problem(), device.good[:2], ("cublaslt", "numpy"), BRIEF)
+    (theirs, cpus) = found.peers()
+    assert all(found.outcome(one).status is MeasureStatus.OK for one in device.good[:2])
+    assert said in theirs.reason and cpus.reason == "it is a peer of CPUs"
+    assert theirs.name == ("cublaslt" if named else "cuBLASLt 130100, first answer")
+    assert (theirs.runs > 0) == (not said) and (theirs.max_rel == 0.0) == (act != "wrong")

@@ -37,7 +37,7 @@ _SHAPE = "Sizes as `ckgen lookup` takes them: of --shape, of --groups, or KEY=VA
 _ROTATING = "Sets of operands in turn; 0: one that stays in the cache, or so many that none is found there."
 _TOL = "The largest error over the largest value; each element's own bound where left out."
 _TWINS = "Time host twins of a GPU's kernels, which says nothing of the GPU."
-_PEER = "Also what another library has for the same: numpy, torch; may be repeated."
+_PEER = "Also what another library has for the same: numpy, torch, cublaslt; may be repeated."
 _WARMUP = "Calls ahead of the timed ones, fewer where times hold still."
 _REPEAT = "Rounds, fewer where medians hold still or time is over."
 _TIMEOUT = "Seconds of work after which a kernel is taken to hang."

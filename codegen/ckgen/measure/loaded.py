@@ -41,6 +41,11 @@ class Loaded:
                 f"{library} is stale: it does not hold the instances that are planned now, as {apart}; build it again"
             )
 
+    @property
+    def is_on_device(self) -> bool:
+        """Whether a GPU runs its kernels."""
+        return isinstance(self.memory, DeviceMemory)
+
     def device_words(self) -> dict[str, str]:
         """The product's name and its driver."""
         driver = self.memory.gpu.driver if isinstance(self.memory, DeviceMemory) else ""

@@ -12,8 +12,9 @@ from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.operation import Given, Result, Work
 from ckgen.fuzz.operations import operation_of
 from ckgen.fuzz.sampling import Budget
-from ckgen.measure.against import PeerOutcome, offered
+from ckgen.measure.against import PeerOutcome, offered, offered_on_device
 from ckgen.measure.conditions import Conditions
+from ckgen.measure.device_memory import DeviceMemory, DevicePlaced
 from ckgen.measure.errors import Errors, errors_of
 from ckgen.measure.loaded import Loaded
 from ckgen.measure.memory import Placed, Workspace
@@ -120,8 +121,13 @@ class Trial:
         """A peer's ways to what the candidate, which has a body, computes of the same operands."""
         self._heard("prepare")
         ready = self._of(candidate)
-        bodies, outcomes = offered(peer, self._given[ready.data], self._sets[ready.data])
-        return {name: replace(body, before=self._flush) for name, body in bodies.items()}, outcomes
+        given, placed, memory = self._given[ready.data], self._placed[ready.data], self._loaded.memory
+        if isinstance(memory, DeviceMemory) and isinstance(placed, DevicePlaced):
+            bodies, outcomes = offered_on_device(peer, given, placed, self._sets[ready.data], memory.gpu)
+        else:
+            bodies, outcomes = offered(peer, given, self._sets[ready.data])
+        ready_bodies = {name: replace(one, before=self._flush, clock=memory.clock) for name, one in bodies.items()}
+        return ready_bodies, outcomes
 
     def size(self) -> dict[str, int]:
         """Bytes of operands, and how many sets of them took turns; of the first data where there are several."""

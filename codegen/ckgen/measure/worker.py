@@ -74,7 +74,7 @@ class Worker:
         self, trial: Trial, candidates: list[Candidate], checked: set[int], peers: tuple[str, ...], effort: Effort
     ) -> None:
         bodies: dict[str, Body] = {}
-        rest = _REST if peers else 0.0
+        rest = _REST if peers and not self._loaded.is_on_device else 0.0
         begun = time.monotonic()
         for number, candidate in enumerate(candidates):
             self._tell({"candidate": number})

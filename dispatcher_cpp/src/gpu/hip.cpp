@@ -88,8 +88,9 @@ HipRuntime::HipRuntime() noexcept {
       find(library, "hipGetDevice", get_device_) && find(library, "hipDeviceGetAttribute", get_attribute_) &&
       find(library, "hipGetDevicePropertiesR0600", get_properties_) &&
       find(library, "hipStreamSynchronize", stream_synchronize_) && find(library, "hipMalloc", malloc_) &&
-      find(library, "hipFree", free_) && find(library, "hipMemcpy", copy_) && find(library, "hipModuleLoadData", module_load_) &&
-      find(library, "hipModuleUnload", module_unload_) && find(library, "hipModuleGetFunction", module_function_) &&
+      find(library, "hipFree", free_) && find(library, "hipMemcpy", copy_) &&
+      find(library, "hipModuleLoadData", module_load_) && find(library, "hipModuleUnload", module_unload_) &&
+      find(library, "hipModuleGetFunction", module_function_) &&
       find(library, "hipModuleLaunchKernel", module_launch_) && find(library, "hipMemsetAsync", memset_) &&
       find(library, "hipMemset2DAsync", memset_2d_) && find(library, "hipEventCreate", event_create_) &&
       find(library, "hipEventDestroy", event_destroy_) && find(library, "hipEventRecord", event_record_) &&
