@@ -16,7 +16,7 @@ from bad_library import Bad, build_bad
 from ckgen.cli.bench_problems import family_asked, problems_asked
 from ckgen.cluster import Lost
 from ckgen.fuzz.case import Case
-from ckgen.measure import local
+from ckgen.measure import bench, local
 from ckgen.model.groups import GroupSize
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import own_cpu
@@ -36,7 +36,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Bad:
 def bad(built: Bad, monkeypatch: pytest.MonkeyPatch) -> Bad:
     """In place of what would be generated and built."""
     monkeypatch.setattr(local, "NAME", "bad")
-    monkeypatch.setattr(local, "build_library", lambda contents, say, work: built.library)
+    for module in (local, bench):
+        monkeypatch.setattr(module, "build_library", lambda contents, say, work: built.library)
     return built
 
 
