@@ -89,7 +89,7 @@ def command(**params: Any) -> int:
     target = one_target(params["target"], archs)
     subjects = subjects_of(params["op"])
     demand_device(target, params["devices"])
-    if not params["build_only"] and params["scheduler"] is None:
+    if not params["build_only"] and params["scheduler"] is None and not params["resume"]:
         demand_place(target)
     _demand_source(params)
     keys, modules = _asked(params, target, archs)
@@ -202,10 +202,20 @@ def _device(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequenc
 def _here(
     ladders: Sequence[Sequence[Problem]], device: Device, options: Options, held: Contents, journal: Path
 ) -> Gathered:
+    from ckgen.measure.local import demand_place
     from ckgen.tune.gathered import Gathered
     from ckgen.tune.journal import Journal
+    from ckgen.tune.recorded import recorded
     from ckgen.tune.run import Tuner
 
+    try:
+        demand_place(device.contents.target)
+    except UsageError as error:
+        problems = (one for ladder in ladders for one in ladder)
+        again = recorded(held, device.contents.target, problems, str(error))
+        tuner = Tuner(again, again, held, options)
+        outcome = tuner.tune(ladders)
+        return Gathered(outcome, tuner.known, {again.header: outcome})
     with progress("planning") as line, device.open(line.step) as (measurer, header), Journal(journal, header) as opened:
         tuner = Tuner(measurer, opened, held, options, line.show)
         outcome = tuner.tune(ladders)

@@ -38,7 +38,7 @@ Reader = Callable[[str], object]
 
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
-_ARCH = re.compile(r"gfx[0-9]{1,2}[0-9a-f]{2}|x86_64_[0-9a-z_]+")
+_ARCH = re.compile(r"gfx[0-9]{1,2}[0-9a-f]{2}|sm_[0-9]{2,3}[a-z]?|x86_64_[0-9a-z_]+")
 LARGEST = 2**31 - 1
 """Of an integer that a problem or a device may have."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from ckgen.measure.model import Candidate, Environment, Measured, MeasureStatus
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -68,6 +68,23 @@ class Contents:
     records: tuple[Record, ...] = ()
     asked: tuple[Asked, ...] = ()
     torn: tuple[str, ...] = ()
+
+
+class Keeper(Protocol):
+    """Keeps what one library measured."""
+
+    @property
+    def header(self) -> Header:
+        """Whose measurements follow."""
+        ...
+
+    def measured(self, problem: str, rung: str, together: int, measured: Measured, turn: int = 1) -> Record:
+        """Keeps a measurement."""
+        ...
+
+    def asked(self, problem: str, selected: Candidate | None) -> Asked:
+        """Keeps what selection takes."""
+        ...
 
 
 class Journal:

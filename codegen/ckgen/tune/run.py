@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.tune.choose import of_few_kernels
-from ckgen.tune.journal import Contents, Journal
+from ckgen.tune.journal import Contents, Keeper
 from ckgen.tune.known import Known
 from ckgen.tune.losses import Turn, pooled
 from ckgen.tune.problems import Problem
@@ -112,7 +112,7 @@ class Tuner:
     """Tunes on one device. What `contents` holds of the same code is not measured again."""
 
     def __init__(
-        self, measurer: Measurer, journal: Journal, contents: Contents, options: Options, heard: Heard = lambda _: None
+        self, measurer: Measurer, journal: Keeper, contents: Contents, options: Options, heard: Heard = lambda _: None
     ) -> None:
         code = journal.header.code
         self.known = Known(code, NAMES, contents.records)

@@ -175,7 +175,7 @@ int cuMemFree_v2(std::uint64_t memory) {
 int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuMemcpyHtoD")) return code;
-  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  if (bytes != 0) std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
 }
 
