@@ -39,25 +39,23 @@ def test_right_kernels_are_verified_and_timed_by_the_device_s_events(device: OnD
     assert (where.device, where.driver, where.target, where.threads) == ("Mock 0", "CUDA 13000", "sm_90a:132", 1)
 
 
-@pytest.mark.parametrize(
-    ("act", "status", "reason"),
-    [
-        ("crashes", MeasureStatus.CRASHED, "SIGABRT"),
-        ("loops", MeasureStatus.HUNG, "no answer after 1 s"),
-        ("writes_beside", MeasureStatus.OUT_OF_BOUNDS, "byte 3172 was written"),
-        ("writes_a", MeasureStatus.OUT_OF_BOUNDS, "an operand or beside it were written"),
-        ("gives_garbage", MeasureStatus.WRONG, "of 1536 wrong"),
-        ("does_nothing", MeasureStatus.WRONG, "of 1536 wrong"),
-    ],
+BAD = (
+    ("crashes", MeasureStatus.CRASHED, "SIGABRT"),
+    ("loops", MeasureStatus.HUNG, "no answer after 1 s"),
+    ("writes_beside", MeasureStatus.OUT_OF_BOUNDS, "byte 3172 was written"),
+    ("writes_a", MeasureStatus.OUT_OF_BOUNDS, "an operand or beside it were written"),
+    ("gives_garbage", MeasureStatus.WRONG, "of 1536 wrong"),
+    ("does_nothing", MeasureStatus.WRONG, "of 1536 wrong"),
 )
-def test_a_kernel_that_misbehaves_is_a_row_and_the_others_are_measured(
-    device: OnDevice, act: str, status: MeasureStatus, reason: str
-) -> None:
-    bad = device.candidates[act]
+
+
+def test_kernels_that_misbehave_are_rows_and_the_others_are_measured(device: OnDevice) -> None:
+    bad = [device.candidates[act] for act, _, _ in BAD]
     with device.measurer() as measurer:
-        found = measurer.measure(device.problem(), [bad, device.good[0]], BRIEF)
-    assert (found[0].status, found[1].status) == (status, MeasureStatus.OK)
-    assert reason in found[0].reason
+        *found, good = measurer.measure(device.problem(), [*bad, device.good[0]], BRIEF)
+    assert good.status is MeasureStatus.OK
+    for (act, status, reason), one in zip(BAD, found, strict=True):
+        assert (act, one.status) == (act, status) and reason in one.reason
 
 
 @pytest.mark.parametrize("conditions", [Conditions(warmup=2, flush=True), Conditions(warmup=2, rotating=3)])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig
+from ckgen.families.gemm.cutlass_config import CONSUMERS, CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import SIMDS, Chip
 from ckgen.families.gemm.signature import GemmSignature
@@ -50,7 +51,7 @@ class GpuWork:
 
 def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | None:
     """None where the chip's spec does not tell how fast it multiplies these types."""
-    tile, waves = config.macro_tile, config.waves or _WAVES
+    tile, waves = config.macro_tile, _waves(config)
     count = waves[0] * waves[1] * waves[2]
     a, b = signature.a.bits / _BITS, signature.b.bits / _BITS
     rate = chip.ops_per_clock(signature.a, signature.b) or _widened(chip, signature)
@@ -72,7 +73,7 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
         lds=read * tile.k / chip.lds_bytes_per_clock,
         scale=2 * tile.m * tile.n * step_k / signature.scale_block.k / plain if scaled else 0.0,
         resident=_resident(signature, config, chip, waves, staged),
-        waves_per_simd=count / SIMDS,
+        waves_per_simd=CONSUMERS if isinstance(config, CutlassConfig) else count / SIMDS,
         a_bytes=a,
         b_bytes=b,
         c_bytes=signature.c.bits / _BITS,
@@ -81,10 +82,20 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
 
 
 def pipeline_of(config: Config) -> str:
-    """The main loop's word, such as `ck v3`; the backend's alone where it has one main loop."""
+    """The main loop's word, such as `ck v3`, of CUTLASS the schedule's; the backend's alone where it has one."""
+    if isinstance(config, CutlassConfig):
+        return f"{config.backend} {config.schedule}{' swap' if config.swap else ''}"
     pipeline = getattr(config, "pipeline", None)
     word = f"v{pipeline}" if isinstance(pipeline, int) else str(pipeline or "")
     return f"{config.backend} {word}".strip()
+
+
+def _waves(config: Config) -> tuple[int, int, int]:
+    """Along M, N and K, each of which reads its part of A and B. CUTLASS's are warpgroups: their matrix instructions
+    read LDS once for all of them."""
+    if isinstance(config, CutlassConfig):
+        return CONSUMERS if config.schedule is CutlassSchedule.CO else 1, 1, 1
+    return config.waves or _WAVES
 
 
 def _widened(chip: Chip, signature: GemmSignature) -> float | None:
@@ -94,7 +105,12 @@ def _widened(chip: Chip, signature: GemmSignature) -> float | None:
 
 
 def _resident(signature: GemmSignature, config: Config, chip: Chip, waves: tuple[int, int, int], staged: float) -> int:
-    """By LDS and by an estimate of registers; at least one. What a kernel asks of its compiler is an upper bound."""
+    """By LDS and by an estimate of registers; at least one. What a kernel asks of its compiler is an upper bound.
+
+    CUTLASS's take all LDS that there is, for stages.
+    """
+    if isinstance(config, CutlassConfig):
+        return 1
     arch = chip.arch
     tile, count, lanes = config.macro_tile, waves[0] * waves[1] * waves[2], arch.wave_size
     held = lanes * _REGISTER
