@@ -204,7 +204,6 @@ def _here(
 ) -> Gathered:
     from ckgen.measure.local import demand_place
     from ckgen.tune.gathered import Gathered
-    from ckgen.measure.local import demand_place
     from ckgen.tune.journal import Journal
     from ckgen.tune.recorded import recorded
     from ckgen.tune.run import Tuner
