@@ -100,7 +100,9 @@ def test_a_tolerance_takes_the_place_of_bounds(bad: Bad) -> None:
 @pytest.mark.cpp
 def test_what_selection_takes_is_marked_and_no_kernel_is_a_finding(bad: Bad) -> None:
     (row,) = as_json(*GEMM, *SHAPE, "--kernels", "nothing*", code=1)["rows"]
-    assert (row["name"], row["status"], row["reason"]) == ("", "refused", f"no kernel of --kernels among {bad.count}")
+    assert (row["name"], row["status"], row["reason"]) == ("", "refused", f"no kernel that is meant among {bad.count}")
+    found = json.loads(run(*GEMM, *SHAPE, *SOON, "--selected", "--json").stdout)["rows"]
+    assert [row["selected"] for row in found] == [True]
     library = as_json(*GEMM, *SHAPE, "--build-only")
     assert library == {"library": str(bad.library), "digest": local.digest_of(bad.library), "rows": []}
 

@@ -75,6 +75,7 @@ def _variable(name: str) -> dict[str, Any]:
 @click.option("--seconds", type=click.FloatRange(0), default=2.5, show_default=True, metavar="N", help=_SECONDS)
 @click.option("--timeout", type=click.FloatRange(0.01), default=30.0, show_default=True, metavar="N", help=_TIMEOUT)
 @click.option("--verify-tol", type=click.FloatRange(0), metavar="X", help=_TOL)
+@click.option("--selected", "only_selected", is_flag=True, help="Only what `select` takes.")
 @click.option("--twins", is_flag=True, help=_TWINS)
 @build_only_option
 @work_option
@@ -138,7 +139,8 @@ def _asked(params: Mapping[str, Any], problems: Sequence[Case]) -> list[Asked]:
     from ckgen.measure.model import Effort
 
     effort = Effort(seconds=params["seconds"], least=min(5, params["repeat"]), most=params["repeat"])
-    return [Asked(problem, tuple(params["kernels"]), tuple(params["peers"]), effort) for problem in problems]
+    kernels, peers = tuple(params["kernels"]), tuple(params["peers"])
+    return [Asked(problem, kernels, peers, effort, params["only_selected"]) for problem in problems]
 
 
 def _here(params: Mapping[str, Any], bench: Bench, every: Sequence[Asked]) -> tuple[str, str, list[dict[str, Any]]]:

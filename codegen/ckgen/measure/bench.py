@@ -48,12 +48,16 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A problem, globs of the kernels that are meant (none: all), peers, and how long."""
+    """A problem, globs of the kernels that are meant (none: all), peers, and how long.
+
+    only_selected: of these what selection takes alone.
+    """
 
     problem: Case
     kernels: tuple[str, ...]
     peers: tuple[str, ...]
     effort: Effort
+    only_selected: bool = False
 
 
 def rows_on_worker(task: tuple[Bench, Asked]) -> list[dict[str, Any]]:
@@ -67,12 +71,13 @@ def rows_of(measurer: LocalMeasurer, asked: Asked, heard: Heard = lambda ended, 
     setting = Setting(measurer.environment(), measurer.conditions, asked.effort, measurer.library)
     problem, globs = asked.problem, asked.kernels
     every = measurer.candidates(problem)
-    wanted = [one for one in every if not globs or any(fnmatchcase(one.instance, glob) for glob in globs)]
+    selected = measurer.selected(problem) if every else None
+    meant = [one for one in every if one == selected] if asked.only_selected else every
+    wanted = [one for one in meant if not globs or any(fnmatchcase(one.instance, glob) for glob in globs)]
     if not wanted:
-        reason = f"no kernel of --kernels among {len(every)}" if every else "no instance supports the problem"
+        reason = f"no kernel that is meant among {len(every)}" if every else "no instance supports the problem"
         outcome = Measured(Candidate("", 0), MeasureStatus.REFUSED, reason, digest=measurer.digest)
         return [Measure(problem, 0, 0).row(outcome, None, setting)]
-    selected = measurer.selected(problem)
     ended = []
 
     def done(outcome: Measured) -> None:
