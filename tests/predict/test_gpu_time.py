@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig, TilePipeline
+from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import Chip, chip_of
 from ckgen.families.gemm.predicted.constants import mean, shipped
@@ -93,6 +94,19 @@ def test_more_staged_bytes_leave_room_for_fewer_workgroups() -> None:
     assert small.resident > large.resident >= 1
     asked = gpu_work(BF16, replace(TILE, tile=Tile(64, 64, 32), block_per_cu=2), chip())
     assert asked is not None and asked.resident == 2
+
+
+def test_warpgroups_read_lds_once_and_one_workgroup_of_cutlass_takes_all_of_it() -> None:
+    """128 x 256 of 64 halves twice: both warpgroups read B, and each its rows of A, at 128 bytes per clock."""
+    hopper = chip("sm_90a", 132)
+    both = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
+    own = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
+    shared, alone = gpu_work(BF16, both, hopper), gpu_work(BF16, own, hopper)
+    assert shared is not None and alone is not None
+    assert (shared.lds, alone.lds) == ((128 + 2 * 256) * 2 * 64 / 128, (16 + 64) * 2 * 128 / 128)
+    assert (shared.resident, alone.resident, shared.waves_per_simd, alone.waves_per_simd) == (1, 1, 2, 2)
+    assert (shared.pipeline, alone.pipeline) == ("cutlass co", "cutlass pp swap")
+    assert (alone.tile_m, alone.tile_n) == (16, 64)
 
 
 def test_a_partition_has_its_share_of_memory_and_a_given_clock_stands_in_place_of_the_spec() -> None:

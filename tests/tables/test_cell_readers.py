@@ -20,7 +20,7 @@ WORDS = one_of({"a": 1, "b": None})
     [
         (positive, {"1": 1, "007": 7, f"{1:039}": 1, "2147483647": 2**31 - 1}),
         (number, {"1": 1.0, "-.5": -0.5, "+2.5e-3": 0.0025, "1.": 1.0, "INF": math.inf, "-infinity": -math.inf}),
-        (arch, {name: name for name in ("gfx942", "gfx90a", "gfx1201", "x86_64_v4_bf16")}),
+        (arch, {name: name for name in ("gfx942", "gfx90a", "gfx1201", "sm_90a", "sm_120", "x86_64_v4_bf16")}),
         (WORDS, {"a": 1, "b": None}),
     ],
 )
@@ -33,7 +33,7 @@ def test_what_is_read(reader: Reader, good: dict[str, object]) -> None:
     [
         (positive, COUNT, ["0", "-1", "1.0", "x", "2147483648", "٣", "1_0", "1" * 40, f"{1:040}", " 1"]),
         (number, NUMBER, ["x", "1e", "1,5", "0x1", "1_0", "--1", "nano"]),
-        (arch, ARCH, ["gfx", "gfx9421a", "GFX942", "x86_64", "x86_64_", "mi300", "gfx942 "]),
+        (arch, ARCH, ["gfx", "gfx9421a", "GFX942", "x86_64", "x86_64_", "sm_", "sm_90A", "mi300", "gfx942 "]),
         (WORDS, WORD, ["c", "A", "a "]),
     ],
 )
