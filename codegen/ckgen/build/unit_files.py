@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ASSEMBLY = "unit.s"
-CODE_OBJECT = "unit.hsaco"
+CODE_OBJECT = "unit.code"
 """A linked code object or a cubin."""
 OBJECT = "unit.o"
 DEPENDENCIES = "unit.d"
