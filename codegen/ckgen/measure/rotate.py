@@ -4,7 +4,7 @@ there."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,11 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Arguments of one set of operands, and what must live as long as they are used."""
+    """Arguments of one set of operands, its matrices, and what else must live as long as they are used."""
 
     args: Args
-    kept: object
+    matrices: Sequence[Matrix]
+    kept: object = None
 
 
 def bytes_of(given: Given) -> int:
@@ -36,23 +37,50 @@ def sets_by_bytes(size: int) -> int:
     return copies_beyond_cache(size) if size > last_level_cache() // 2 else 1
 
 
-def placings(given: Given, count: int) -> list[Placing]:
-    """The operands themselves and `count` - 1 copies; what is told of groups is copied with them."""
-    found = [Placing(given.args, given)]
-    for _ in range(count - 1):
-        copies = [(one, one.copy()) for one in given.matrices()]
-        found.append(_moved(given.args, {one.address: copy.address for one, copy in copies}, [c for _, c in copies]))
+def placings(given: Given, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
+    """The operands themselves and `count` - 1 copies; what is told of groups is copied with them.
+
+    What these sets hold as those of `beside` do lies where it lies there: so what is timed in turns reads the same
+    memory, and none takes the cache from another.
+    """
+    alike = [_twin(one, beside[0].matrices) for one in given.matrices()] if beside else []
+    found = []
+    for at in range(count):
+        like = beside[at].matrices if at < len(beside) else ()
+        own = list(given.matrices()) if at == 0 else None
+        matrices = []
+        for index, one in enumerate(given.matrices()):
+            twin = alike[index] if alike else None
+            if twin is not None and like:
+                matrices.append(like[twin])
+            else:
+                matrices.append(own[index] if own is not None else one.copy())
+        places = {one.address: to.address for one, to in zip(given.matrices(), matrices, strict=True)}
+        found.append(_moved(given, {one: to for one, to in places.items() if one != to}, matrices))
     return found
 
 
-def _moved(args: Args, places: Mapping[int, int], copies: list[Matrix]) -> Placing:
+def _twin(one: Matrix, others: Sequence[Matrix]) -> int | None:
+    """Which of the others a kernel reads the same of."""
+    if one.stored is None:
+        return None
+    for index, other in enumerate(others):
+        if other.stored is not None and other.strides == one.strides and np.array_equal(other.lines, one.lines):
+            return index
+    return None
+
+
+def _moved(given: Given, places: Mapping[int, int], matrices: Sequence[Matrix]) -> Placing:
     """The arguments with other addresses, in the arrays that they keep too."""
+    args = given.args
+    if not places:
+        return Placing(args, matrices, given)
     arrays: list[ctypes.Array[Any]] = []
     for array in getattr(args, "kept_arrays", ()):
         arrays.append(type(array).from_buffer_copy(_replaced(bytes(array), places)))
         places = {**places, ctypes.addressof(array): ctypes.addressof(arrays[-1])}
     made = type(args).from_buffer_copy(_replaced(bytes(args), places))
-    return Placing(made, (arrays, copies))
+    return Placing(made, matrices, (arrays, given))
 
 
 def _replaced(stored: bytes, places: Mapping[int, int]) -> bytearray:

@@ -101,7 +101,8 @@ class Trial:
         ready = self._of(candidate)
         given = self._given[ready.data]
         if ready.data not in self._placings:
-            self._placings[ready.data] = placings(given, self._conditions.rotating or sets_by_bytes(bytes_of(given)))
+            count = self._conditions.rotating or sets_by_bytes(bytes_of(given))
+            self._placings[ready.data] = placings(given, count, next(iter(self._placings.values()), ()))
         if len(self._room.own) < ready.plan.workspace_size:
             self._room = Region(ready.plan.workspace_size, _FILL)
         calls = tuple(self._call(ready.plan, placing) for placing in self._placings[ready.data])

@@ -23,8 +23,6 @@ _NEAR = 0.01
 """What loses less is timed beside the fastest: it may be the fastest."""
 _USUAL_WEIGHT, _LADDER_WEIGHT = 10, 4
 """Degrees of freedom for which a ladder's noise is held to be the usual one, and a candidate's that of its ladder."""
-_ALIKE = 0.01
-"""Candidates whose means of a ladder are no further apart are alike to the order."""
 
 
 def fastest(times: Iterable[Measured]) -> Measured | None:
@@ -84,21 +82,14 @@ def _noise(every: Iterable[Losses | None]) -> float:
 
 
 def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[Candidate]:
-    """All candidates, those first which lose least in the mean; what is alike by name, so that noise does not order
-    what is the same code."""
+    """All candidates, that first which loses least in the mean; equal ones by name."""
     known: list[dict[Candidate, float]] = []
     for contest, found in zip(ladder, every, strict=True):
         if found is not None:
             known.append({**contest.rough, **{one: loss.value for one, loss in found.of.items()}})
     names = sorted({one for each in known for one in each})
     lost = {one: fmean(min(each.get(one, _FAR), _FAR) for each in known) for one in names}
-    ranked: list[Candidate] = []
-    left = sorted(names, key=lambda one: (lost[one], one))
-    while left:
-        alike = [one for one in left if lost[one] <= lost[left[0]] + _ALIKE]
-        ranked += sorted(alike)
-        left = left[len(alike) :]
-    return ranked
+    return sorted(names, key=lambda one: (lost[one], one))
 
 
 class _Examined:
