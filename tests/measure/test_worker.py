@@ -35,6 +35,7 @@ class Counted:
         patch.setattr(self._loaded.dispatcher, "run", self._ran)
         patch.setattr("ckgen.measure.trial.errors_of", self._verified)
         patch.setattr("ckgen.measure.timing.time.perf_counter", lambda: self.now)
+        patch.setattr("ckgen.measure.timing.waited", lambda: 0.0)
 
     def worker(self) -> Worker:
         return Worker(self._loaded, Conditions(), self._tell)
