@@ -13,8 +13,10 @@ from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
+from ckgen.tune.known import Known
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
 from ckgen.tune.run import COMPARED, Options, Outcome, Tuner
+from ckgen.tune.run import NAMES as RUNGS
 from ckgen.tune.search import CONFIRM
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
@@ -240,3 +242,12 @@ def test_an_exhaustive_tune_leaves_no_candidate_at_an_early_rung(tmp_path: Path)
     tune(fake, tmp_path / "j", Options(exhaustive=True))
     records = read_journals([tmp_path / "j"]).records
     assert {one.rung for one in records} == {CONFIRM.name} and len(records) == 24 * len(KEYS)
+
+
+def test_what_crashes_in_a_later_turn_is_no_longer_known_as_timed() -> None:
+    known = Known("", RUNGS)
+    known.add("p", "second", Measured(Candidate("a"), MeasureStatus.OK, "", 100, 0, 7))
+    known.add("p", "confirm", Measured(Candidate("b"), MeasureStatus.OK, "", 101, 0, 7))
+    assert set(known.best("p")) == {Candidate("a"), Candidate("b")}
+    known.add("p", "confirm", Measured(Candidate("a"), MeasureStatus.CRASHED, "it did"), 2)
+    assert set(known.best("p")) == {Candidate("b")}

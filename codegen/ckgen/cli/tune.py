@@ -219,8 +219,6 @@ def _by_workers(
 ) -> Gathered:  # fmt: skip
     from ckgen.tune.remote import tune_on
 
-    if options.within is not None:
-        raise UsageError("--within compares times of one device: it is not for --scheduler")
     with progress("waiting for workers") as line:
         return tune_on(
             scheduler, target, ladders, device, options, held, journal,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -108,6 +108,25 @@ class Outcome:
         return [(problem, failed) for problem, failed in every if failed.status not in _NO_FAILURES]
 
 
+def with_turns(one: Tuned, turns: Sequence[Turn], failed: Iterable[Measured] = ()) -> Tuned:
+    """With what all its turns say, and what failed in further ones."""
+    if not one.searched.confirmed:
+        return one
+    every = (*one.searched.failed, *failed)
+    return replace(one, searched=replace(one.searched, confirmed=pooled(turns), failed=every))
+
+
+def judged(one: Tuned, winner: Candidate | None, min_improvement: float) -> Tuned:
+    """Whether the winner beats what selection takes."""
+    if winner is None:
+        return one if one.why else replace(one, why="no candidate could be timed")
+    done = replace(one, winner=one.searched.confirmed[winner], is_row=True, why="")
+    gain = done.gain
+    if gain is None or not min_improvement or gain >= min_improvement:
+        return done
+    return replace(done, is_row=False, why="saves too little over what selection takes")
+
+
 class Tuner:
     """Tunes on one device. What `contents` holds of the same code is not measured again."""
 
@@ -138,7 +157,8 @@ class Tuner:
             winners, self._out.is_least = self._of_few(list(winners), self._options.within)
         self._compare(winners)
         for tuned in self._out.ladders:
-            tuned[:] = [self._judged(self._pooled(one), winners.get(one.problem)) for one in tuned]
+            least = self._options.min_improvement
+            tuned[:] = [judged(self._pooled(one), winners.get(one.problem), least) for one in tuned]
         return self._out
 
     def _search(self, problem: Problem) -> Tuned:
@@ -212,12 +232,7 @@ class Tuner:
                 self._failed.setdefault(problem.text, []).append(one)
 
     def _pooled(self, one: Tuned) -> Tuned:
-        """With what all its turns say."""
-        if not one.searched.confirmed:
-            return one
-        failed = (*one.searched.failed, *self._failed.get(one.problem.text, ()))
-        times = pooled(self._turns_of(one.problem))
-        return replace(one, searched=replace(one.searched, confirmed=times, failed=failed))
+        return with_turns(one, self._turns_of(one.problem), self._failed.get(one.problem.text, ()))
 
     def _of_few(self, timed: Sequence[Problem], within: float) -> tuple[dict[Problem, Candidate], bool]:
         """What is timed for it is a further turn."""
@@ -281,16 +296,6 @@ class Tuner:
             self._journal.asked(problem.text, selected)
             self._selected[problem.text] = selected
         return self._selected[problem.text]
-
-    def _judged(self, one: Tuned, winner: Candidate | None) -> Tuned:
-        """Whether the winner beats what selection takes."""
-        if winner is None:
-            return one if one.why else replace(one, why="no candidate could be timed")
-        done = replace(one, winner=one.searched.confirmed[winner])
-        gain = done.gain
-        if gain is None or not self._options.min_improvement or gain >= self._options.min_improvement:
-            return replace(done, is_row=True)
-        return replace(done, why="saves too little over what selection takes")
 
     def _is_meant(self, one: Candidate) -> bool:
         globs = self._options.kernels
