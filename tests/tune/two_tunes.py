@@ -58,12 +58,17 @@ def verdict(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[list[s
     compared = second["compared"]
     flipped = [one for one in compared if one["flipped"]]
     ratios = [one["ratio"] for one in compared if one["ratio"] is not None]
-    mean, part = geometric_mean(ratios), len(flipped) / len(compared)
-    lines = [f"  {one['problem']}: {one['before']} -> {one['now']}, {one['ratio']:.3f} of its time" for one in flipped]
+    mean, part = geometric_mean(ratios) if ratios else 1.0, len(flipped) / len(compared)
+    lines = [f"  {one['problem']}: {one['before']} -> {one['now']}, {_told(one['ratio'])}" for one in flipped]
     lines.append(f"{len(flipped)} of {len(compared)} rows differ ({part:.1%}); time of all winners: {mean:.4f}")
     doubts = f"{first['doubtful']} and {second['doubtful']} winners in doubt"
-    lines.append(f"{doubts}; {first['measured']} and {second['measured']} measurements")
+    late = f"{first['late']} and {second['late']} candidates not timed"
+    lines.append(f"{doubts}, {late}; {first['measured']} and {second['measured']} measurements")
     return lines, part <= MOST_ROWS and abs(mean - 1) <= MOST_TIME and len(compared) == len(list(shapes()))
+
+
+def _told(ratio: float | None) -> str:
+    return f"{ratio:.3f} of its time" if ratio is not None else "not timed in turns: the budget was spent"
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from ckgen.measure.model import Candidate, Measured
 
 Turn = Mapping[Candidate, Measured]
 """Candidates that were timed together."""
-_USUAL = 2 * 0.01**2
+_USUAL = 2 * 0.015**2
 """Variance of a difference from process to process, however long it is timed in each: so much is usual."""
 _CLIPPED = 9.0
 """What a turn's squared deviation counts at most, in variances: one that something disturbed says nothing of others."""

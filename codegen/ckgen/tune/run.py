@@ -24,6 +24,8 @@ _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
 _FOR_DOUBT = 0.4
 """Of the budget, for turns of problems whose winner is in doubt after the first."""
+_FOR_OLDER = 0.1
+"""Of the budget, for turns beside an older table."""
 SPENT = "the budget was spent"
 COMPARED = 5
 """Turns in which a winner is timed beside an older table's."""
@@ -221,7 +223,7 @@ class Tuner:
         if self._options.exhaustive:
             return False  # what few candidates cost in other processes would stand beside what all cost in one
         at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
-        return self._seconds_left() != 0 or all(one in at for one in verdict.ask)
+        return self._seconds_for_doubt() != 0 or all(one in at for one in verdict.ask)
 
     def _ask(self, problem: Problem, asked: Sequence[Candidate]) -> None:
         effort, left = CONFIRM.effort, self._seconds_left()
@@ -303,6 +305,12 @@ class Tuner:
 
     def _seconds_left(self) -> float | None:
         return max(self._ends - time.monotonic(), 0.0) if self._ends is not None else None
+
+    def _seconds_for_doubt(self) -> float | None:
+        left, budget = self._seconds_left(), self._options.budget
+        if left is None or budget is None or not self._options.older:
+            return left
+        return max(left - _FOR_OLDER * budget, 0.0)
 
     def _share(self) -> float | None:
         """Of this problem, if all that are left share alike what is not kept for those that are in doubt."""
