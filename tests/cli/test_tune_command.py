@@ -266,7 +266,7 @@ def test_its_own_table_is_retuned_with_every_op(fake: OfSignature) -> None:
 
 
 REFUSED = [
-    (("--target", "gfx942"), "gfx942:304: no such GPU is timed here. A simulated one gives the emulator's counts"),
+    (("--target", "gfx942"), "gfx942:304: no such GPU is there. Build here with --build-only --work DIR"),
     (("--budget", "soon"), "--budget takes seconds"),
     (("--min-improvement", "x"), "--min-improvement takes per cent"),
     (("--within", "101%"), "--within takes per cent"),
@@ -376,6 +376,7 @@ def test_the_dialect_of_kernels_for_few_rows_is_written(
 
     monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
     monkeypatch.setattr("ckgen.tune.asked.demand_device", lambda *_: None)
+    monkeypatch.setattr("ckgen.measure.local.demand_place", lambda _: None)
     lines = "".join(f"{MXFP8},0,{m},1536,6144,0,0,1\n" for m in (8, 32))
     write(tmp_path, {"m.csv": SHAPES.splitlines(keepends=True)[0] + lines, "own.csv": "K,N,M,us\n6144,1536,32,1\n"})
     words = ("tune", "mxfp8", "--shapes", "m.csv", "--target", "gfx950", "--dialect", "mxfp8", "--caller", "own.csv")

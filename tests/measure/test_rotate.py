@@ -70,10 +70,8 @@ def test_what_is_timed_beside_another_reads_the_same_memory_and_writes_its_own()
     assert not {each.args.a for each in apart} & {each.args.a for each in beside}, "it holds something else"
 
 
-def test_what_stays_in_the_cache_is_hot_and_all_else_cold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotate, "last_level_cache", lambda: 1000)
-    monkeypatch.setattr("ckgen.measure.timing.last_level_cache", lambda: 1000)
-    assert [sets_by_bytes(size) for size in (1, 500, 501, 1000, 3000, 5000)] == [1, 1, 6, 3, 1, 1]
+def test_what_stays_in_the_cache_is_hot_and_all_else_cold() -> None:
+    assert [sets_by_bytes(size, 1000) for size in (1, 500, 501, 1000, 3000, 5000)] == [1, 1, 6, 3, 1, 1]
 
 
 def test_a_flush_touches_more_than_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,13 @@ from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
+    build_only_option,
     json_option,
     kernel_set_option,
     kernels_option,
     timing_scheduler_option,
     tuning_option,
+    work_option,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
@@ -73,6 +75,8 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @tuning_option
 @timing_scheduler_option
 @click.option("--date", default="", metavar="DATE", help="Stands in the rows; none is made up.")
+@build_only_option
+@work_option
 @json_option
 def command(**params: Any) -> int:
     """Time every candidate, and write the table of the winners.
@@ -80,6 +84,7 @@ def command(**params: Any) -> int:
     OP is an operation, a module of tables (AITER's names too), a list of these, or all. Exit 1: a candidate was wrong
     or its process ended; its row stands in the journal, and the others were tuned.
     """
+    from ckgen.measure.local import demand_place
     from ckgen.specs.archs import load_archs
     from ckgen.tune.asked import demand_device, subjects_of
     from ckgen.tune.problems import in_ladders, of_counts
@@ -87,7 +92,9 @@ def command(**params: Any) -> int:
     archs = load_archs()
     target = one_target(params["target"], archs)
     subjects = subjects_of(params["op"])
-    demand_device(target, archs, params["devices"])
+    demand_device(target, params["devices"])
+    if not params["build_only"] and params["scheduler"] is None:
+        demand_place(target)
     _demand_source(params)
     keys, modules = _asked(params, target, archs)
     wanted = {key: count for key, count in keys.items() if subjects.holds(key)}
@@ -101,7 +108,20 @@ def command(**params: Any) -> int:
     if not ladders:
         raise UsageError("there is nothing to tune: no problem of the lists and tables is meant")
     _demand_dialect(params, ladders)
+    if params["build_only"]:
+        return _build(params, target, ladders)
     return _tune(params, target, ladders, modules)
+
+
+def _build(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]]) -> int:
+    from ckgen.measure.library import build_library, digest_of
+
+    with progress("planning") as line:
+        library = build_library(_device(params, target, ladders).contents, line.step, params["work"])
+    show_json({"library": str(library), "digest": digest_of(library)}) if params["as_json"] else show(
+        f"{library}  {digest_of(library)}"
+    )
+    return 0
 
 
 def _demand_source(params: Mapping[str, Any]) -> None:
@@ -196,8 +216,8 @@ def _device(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequenc
     ops = ops_to_plan(signatures)
     tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
     sets = kernel_sets_of(params["kernel_sets"], ops)
-    places = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
-    return Device(Contents(target, tuple(sorted(ops)), signatures, *places))
+    tables, added = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
+    return Device(Contents(target, tuple(sorted(ops)), signatures, tables, added), params["work"])
 
 
 def _here(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Arguments of one set of operands, its matrices, and what else must live as long as they are used."""
+    """Arguments of one set of operands, what must live as long as they are used, and its matrices in this memory."""
 
     args: Args
-    matrices: Sequence[Matrix]
-    kept: object = None
+    kept: object
+    matrices: Sequence[Matrix] = ()
 
 
 def bytes_of(given: Given) -> int:
@@ -32,9 +32,10 @@ def bytes_of(given: Given) -> int:
     return sum(one.strides.batch * one.strides.lines * one.strides.length for one in given.matrices())
 
 
-def sets_by_bytes(size: int) -> int:
-    """One where operands stay in the cache, half of which is theirs; else so many that none is ever found there."""
-    return copies_beyond_cache(size) if size > last_level_cache() // 2 else 1
+def sets_by_bytes(size: int, cache: int) -> int:
+    """One where operands stay in a cache of so many bytes, half of which is theirs; else so many that none is ever
+    found there."""
+    return copies_beyond_cache(size, cache) if size > cache // 2 else 1
 
 
 def placings(given: Given, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
@@ -56,7 +57,9 @@ def placings(given: Given, count: int, beside: Sequence[Placing] = ()) -> list[P
             else:
                 matrices.append(own[index] if own is not None else one.copy())
         places = {one.address: to.address for one, to in zip(given.matrices(), matrices, strict=True)}
-        found.append(_moved(given, {one: to for one, to in places.items() if one != to}, matrices))
+        places = {one: to for one, to in places.items() if one != to}
+        placed = moved(given.args, places, given) if places else Placing(given.args, given)
+        found.append(replace(placed, matrices=matrices))
     return found
 
 
@@ -70,17 +73,14 @@ def _twin(one: Matrix, others: Sequence[Matrix]) -> int | None:
     return None
 
 
-def _moved(given: Given, places: Mapping[int, int], matrices: Sequence[Matrix]) -> Placing:
+def moved(args: Args, places: Mapping[int, int], copies: object) -> Placing:
     """The arguments with other addresses, in the arrays that they keep too."""
-    args = given.args
-    if not places:
-        return Placing(args, matrices, given)
     arrays: list[ctypes.Array[Any]] = []
     for array in getattr(args, "kept_arrays", ()):
         arrays.append(type(array).from_buffer_copy(_replaced(bytes(array), places)))
         places = {**places, ctypes.addressof(array): ctypes.addressof(arrays[-1])}
     made = type(args).from_buffer_copy(_replaced(bytes(args), places))
-    return Placing(made, matrices, (arrays, given))
+    return Placing(made, (arrays, copies))
 
 
 def _replaced(stored: bytes, places: Mapping[int, int]) -> bytearray:

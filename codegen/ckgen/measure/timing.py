@@ -6,10 +6,11 @@ import math
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
+from typing import Protocol
 
 from ckgen.measure.model import Effort
 from ckgen.measure.quiet import waited
@@ -30,19 +31,32 @@ _LEAST = 1e-9
 """Seconds of a sample, so that none is 0."""
 
 
+class Clock(Protocol):
+    """Times what a device does."""
+
+    most: int
+    """Calls in a row, at most."""
+
+    def seconds(self, calls: Sequence[Callable[[], object]], before: Callable[[], object] | None) -> float:
+        """Of all calls but the first together, which comes ahead of them; right behind `before` where there is one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """What is timed. Calls do the same work on different memory, and follow each other: one is hot, several are cold.
 
     rest: seconds that its threads go on spinning after their work, in which nothing else is timed. before: is called
     ahead of each call, which is then a sample of its own, and is not timed; such as what empties the caches. known:
-    seconds of one call, where it was timed before in this process; it is then warm after one.
+    seconds of one call, where it was timed before in this process; it is then warm after one. clock: times calls that
+    go on after they return; by the host's where there is none.
     """
 
     calls: tuple[Callable[[], object], ...]
     rest: float = 0.02
     before: Callable[[], object] | None = None
     known: float | None = None
+    clock: Clock | None = None
 
 
 QUICK = Effort(seconds=0.0, least=1, most=1, sample=0.0)
@@ -129,15 +143,18 @@ def interleaved(
 
 
 def _take(body: Body, calls: cycle[Callable[[], object]], count: int) -> tuple[float, float]:
-    """A further sample."""
+    """A further sample. What a device does waits for no CPU."""
     before = waited()
     seconds = _timed(body, calls, count)
+    if body.clock is not None:
+        return 0.0, seconds
     return (waited() - before) / max(seconds * count, _LEAST), seconds
 
 
 def _count(body: Body, seconds: float, effort: Effort) -> int:
     """Calls of a sample."""
-    return 1 if body.before is not None else min(max(1, round(effort.sample / seconds)), _MOST_IN_A_ROW)
+    most = _MOST_IN_A_ROW if body.clock is None else body.clock.most
+    return 1 if body.before is not None else min(max(1, round(effort.sample / seconds)), most)
 
 
 def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int, most: float) -> float:
@@ -159,6 +176,8 @@ def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int, most: flo
 
 def _timed(body: Body, calls: cycle[Callable[[], object]], count: int) -> float:
     """Seconds of one call, the mean of `count` in a row."""
+    if body.clock is not None:
+        return body.clock.seconds([next(calls) for _ in range(count + 1)], body.before) / count
     chosen = [next(calls) for _ in range(count)]
     if body.before is not None:
         body.before()
@@ -174,6 +193,6 @@ def last_level_cache() -> int:
     return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=32 << 20)
 
 
-def copies_beyond_cache(read: int) -> int:
+def copies_beyond_cache(read: int, cache: int | None = None) -> int:
     """How many buffers of so many bytes, read in turn, are always read from memory: together three times the cache."""
-    return max(1, -(-3 * last_level_cache() // read))
+    return max(1, -(-3 * (last_level_cache() if cache is None else cache) // read))

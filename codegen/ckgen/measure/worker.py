@@ -49,6 +49,9 @@ class Worker:
 
     def answer(self, request: Mapping[str, Any]) -> None:
         """Tells what a request asks for; UsageError for a problem that means nothing."""
+        if request["do"] == "device":
+            self._tell({"end": self._loaded.device_words()})
+            return
         problem = parse_case(request["problem"])
         match request["do"]:
             case "candidates":
@@ -74,7 +77,7 @@ class Worker:
         self, trial: Trial, candidates: list[Candidate], checked: set[int], peers: tuple[str, ...], effort: Effort
     ) -> None:
         bodies: dict[str, Body] = {}
-        rest = _REST if peers else 0.0
+        rest = _REST if peers and not self._loaded.is_on_device else 0.0
         begun = time.monotonic()
         for number, candidate in enumerate(candidates):
             self._tell({"candidate": number})
