@@ -37,6 +37,7 @@ class Counted:
         patch.setattr(self._loaded.dispatcher, "launcher", lambda *words: partial(self._ran, *words))
         patch.setattr("ckgen.measure.trial.errors_of", self._verified)
         patch.setattr("ckgen.measure.timing.time.perf_counter", lambda: self.now)
+        patch.setattr("ckgen.measure.timing.waited", lambda: 0.0)
 
     def worker(self) -> Worker:
         return Worker(self._loaded, Conditions(), self._tell)

@@ -105,7 +105,7 @@ class DevicePlaced:
         self._sets: list[Placing] = []
         self._first: list[tuple[Matrix, Buffer]] = []
 
-    def sets(self, count: int) -> list[Placing]:
+    def sets(self, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
         """See Placed."""
         while len(self._sets) < count:
             made = [(matrix, self._copy(matrix)) for matrix in self._given.matrices()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ckgen.fuzz.memory import Region
@@ -35,8 +35,8 @@ class Workspace(Protocol):
 class Placed(Protocol):
     """The operands of one Given; sets of them are made as they are asked for, the first is checked."""
 
-    def sets(self, count: int) -> list[Placing]:
-        """So many sets, each somewhere else."""
+    def sets(self, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
+        """So many sets, each somewhere else. What these hold as those of `beside` do may lie where it lies there."""
         ...
 
     def send(self) -> None:
@@ -115,10 +115,14 @@ class HostPlaced:
 
     def __init__(self, given: Given) -> None:
         self._given = given
-        self._sets: list[Placing] = [Placing(given.args, given)]
+        self._sets, self._shared = placings(given, 1), list[Placing]()
 
-    def sets(self, count: int) -> list[Placing]:
+    def sets(self, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
         """See Placed."""
+        if beside:
+            if len(self._shared) < count:
+                self._shared = placings(self._given, count, beside)
+            return self._shared[:count]
         if len(self._sets) < count:
             self._sets = placings(self._given, count)
         return self._sets[:count]

@@ -109,9 +109,15 @@ class Trial:
             self._sets[data] = self._conditions.rotating or sets_by_bytes(size, memory.cache)
         if self._room.size < ready.plan.workspace_size:
             self._room = memory.workspace(ready.plan.workspace_size)
-        sets, room, launcher = self._placed[data].sets(self._sets[data]), self._room, self._loaded.dispatcher.launcher
-        calls = tuple(launcher(ready.plan, one.args, room.address) for one in sets)
+        room, launcher = self._room, self._loaded.dispatcher.launcher
+        calls = tuple(launcher(ready.plan, one.args, room.address) for one in self._timed_on(data))
         return Body(calls, rest, self._flush, self._seconds.get(candidate), memory.clock)
+
+    def _timed_on(self, data: str) -> list[Placing]:
+        """Sets of operands: those of other data lie beside the first's."""
+        first = next(iter(self._sets))
+        beside = self._timed_on(first) if data != first else ()
+        return self._placed[data].sets(self._sets[data], beside)
 
     def timed(self, candidate: Candidate, seconds: float) -> None:
         """Tells what a call of its body takes."""

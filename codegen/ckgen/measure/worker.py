@@ -23,6 +23,7 @@ from ckgen.measure.conditions import Conditions, Place
 from ckgen.measure.library import contents_of
 from ckgen.measure.loaded import Loaded
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
+from ckgen.measure.quiet import settle
 from ckgen.measure.timing import Body, interleaved
 from ckgen.measure.trial import Refused, Trial
 from ckgen.model.errors import CkgenError, UsageError
@@ -32,6 +33,8 @@ _LOOK = 0.5
 """Seconds between two looks at the parent process."""
 _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
+_HEARS = 0.0005
+"""Seconds in which the other process reads a line, and takes a CPU for it."""
 
 
 class Worker:
@@ -99,6 +102,7 @@ class Worker:
             bodies |= {f"{peer}:{way}": body for way, body in ways.items()}
             self._tell({"offered": [asdict(one) for one in outcomes]})
         self._tell({"at": "run"})
+        settle()
         timed = interleaved(bodies, effort, warmup=self._conditions.warmup, heard=self._heard)
         for name, sample in timed.items():
             if ":" not in name:
@@ -109,6 +113,7 @@ class Worker:
     def _heard(self, name: str) -> None:
         peer, colon, _ = name.partition(":")
         self._tell({"peer": peer} if colon else {"candidate": int(name)})
+        time.sleep(_HEARS)
 
 
 def main(argv: list[str]) -> int:

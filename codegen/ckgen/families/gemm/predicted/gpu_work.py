@@ -98,6 +98,11 @@ def _waves(config: Config) -> tuple[int, int, int]:
     return config.waves or _WAVES
 
 
+def kernel_of(config: Config) -> str:
+    """The backend and the Config, by which kernels are ranked: the same for every signature of a module."""
+    return f"{config.backend} {config.text()}"
+
+
 def _widened(chip: Chip, signature: GemmSignature) -> float | None:
     """Types that no matrix instruction takes are multiplied as fp16 or fp32."""
     narrow = max(signature.a.bits, signature.b.bits) <= DType.FP16.bits
