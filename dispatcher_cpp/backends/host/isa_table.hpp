@@ -25,13 +25,17 @@ constexpr int elements_per_word(PackKind kind) noexcept {
   return kind == PackKind::f32 ? 1 : 2;
 }
 
-// acc[mr][nr] (leading dimension ld) from `words` steps over panels a = [words][mr] and b = [words][nr].
+// Columns of a panel of packed B, whatever the width of a register tile: all tiles read the same panels.
+inline constexpr int kPanelColumns = 16;
+
+// acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and nr / kPanelColumns panels
+// b = [words][kPanelColumns], b_stride words from one to the next.
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
   kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
 };
-using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, void* acc, std::int64_t ld, unsigned flags,
-                         const float* a_scale, const float* b_scale);
+using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, std::int64_t b_stride, void* acc,
+                         std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale);
 struct MicroKernel {
   std::int32_t mr, nr;
   MicroFn run;

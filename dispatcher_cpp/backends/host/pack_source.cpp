@@ -2,6 +2,9 @@
 
 #include "ckgen/codecs.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 namespace ckgen {
 inline namespace v1 {
 namespace host {
@@ -60,6 +63,18 @@ PackSource make_pack_source(PackKind kind, DType type, const void* base, std::in
   }
   s.pairs = type == DType::int4 ? kInt4Pairs.value : kFp4Pairs.value;
   return s;
+}
+
+void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std::int64_t count, std::int64_t width,
+                  std::int64_t k0, std::int64_t length, std::int64_t stride, void* panels) noexcept {
+  auto* out = static_cast<std::uint32_t*>(panels);
+  const auto words = static_cast<std::size_t>((length + elements_per_word(b.kind) - 1) / elements_per_word(b.kind));
+  for (std::int64_t j = 0; j < width; j += kPanelColumns, out += stride) {
+    if (j < count)
+      isa.pack(b, n0 + j, std::min<std::int64_t>(kPanelColumns, count - j), kPanelColumns, k0, length, out);
+    else
+      std::memset(out, 0, words * kPanelColumns * 4);
+  }
 }
 
 }  // namespace host

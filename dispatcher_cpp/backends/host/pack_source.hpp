@@ -18,6 +18,11 @@ inline const unsigned char* element(const void* base, DType type, std::int64_t a
 PackSource make_pack_source(PackKind kind, DType type, const void* base, std::int64_t ld, bool k_contiguous,
                             bool preshuffled) noexcept;
 
+/// Columns [n0, n0 + count) of B x k [k0, k0 + length) as panels of kPanelColumns columns, `stride` words from one to
+/// the next: `width` columns, of which those beyond `count` are zero. `width` is a multiple of kPanelColumns.
+void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std::int64_t count, std::int64_t width,
+                  std::int64_t k0, std::int64_t length, std::int64_t stride, void* panels) noexcept;
+
 }  // namespace host
 }  // namespace v1
 }  // namespace ckgen

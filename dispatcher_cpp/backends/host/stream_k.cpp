@@ -106,10 +106,11 @@ class StreamKGemm {
         g_.isa->pack(a, t.m0 + i, std::min(mr_, t.rows - i), static_cast<int>(mr_), k0, depth,
                      a_panels + i * words * 4);
       for (std::int64_t j = 0; j < t.columns; j += nr_) {
-        g_.isa->pack(b, t.n0 + j, std::min(nr_, t.columns - j), static_cast<int>(nr_), k0, depth, b_panel);
+        const std::int64_t stride = words * kPanelColumns;
+        pack_columns(*g_.isa, b, t.n0 + j, std::min(nr_, t.columns - j), nr_, k0, depth, stride, b_panel);
         for (std::int64_t i = 0; i < t.rows; i += mr_)
-          g_.micro->run(words, a_panels + i * words * 4, b_panel, acc + (i * g_.acc_ld + j) * 4, g_.acc_ld, flags,
-                        nullptr, nullptr);
+          g_.micro->run(words, a_panels + i * words * 4, b_panel, stride, acc + (i * g_.acc_ld + j) * 4, g_.acc_ld,
+                        flags, nullptr, nullptr);
       }
     }
   }
