@@ -30,17 +30,21 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
   return tallest;
 }
 
-// Elements of K of B that an item packs at once: whole kc.
-std::int64_t packed_depth(std::int64_t split, std::int64_t kc, std::int64_t e) noexcept {
-  return split <= kDepthWords * e ? split : std::max(kc, kDepthWords * e / kc * kc);
-}
-
-// Panels of columns per item: what the cache holds of packed B, and items for all threads, as many for each.
-std::int64_t item_columns(const Geometry& g, std::int64_t nr, std::int64_t block_n) noexcept {
-  const std::int64_t held = std::min(ceil_div(block_n, nr), kPackedBBytes / (g.depth_words * nr * 4));
-  std::int64_t items = ceil_div(g.n_panels, std::max<std::int64_t>(1, held));
+// Columns and depth of B that an item packs at once. Many rows read packed A again for every item, so items are wide;
+// of few rows longer runs of B's rows are read faster.
+void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
+  const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr,
+                     held = kPackedBBytes / (nr * 4);  // panels x words
+  const std::int64_t kc_words = g.kc / e, all = std::min(g.split_words, ceil_div(kDepthWords, kc_words) * kc_words);
+  const std::int64_t most = std::min(ceil_div(blocking.block_n, nr), g.n_panels);
+  const std::int64_t shallow = std::min(all, kc_words);
+  const std::int64_t widest = std::clamp<std::int64_t>(held / (g.size.m > blocking.block_m ? shallow : all), 1, most);
+  std::int64_t items = ceil_div(g.n_panels, widest);
   if (g.threads > 1) items = ceil_div(std::max<std::int64_t>(items, 2 * g.threads), g.threads) * g.threads;
-  return ceil_div(g.n_panels, std::min(items, g.n_panels));
+  g.item_n = ceil_div(g.n_panels, std::min(items, g.n_panels));
+  const std::int64_t deep = std::min(all, std::max(kc_words, held / g.item_n / kc_words * kc_words));
+  g.depth = std::min(deep * e, g.split);
+  g.depth_words = ceil_div(g.depth, e);
 }
 
 // Panels of rows per item: all, unless there are threads without an item.
@@ -89,12 +93,9 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
   g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
-  g.depth = packed_depth(g.split, g.kc, e);
-  g.depth_words = ceil_div(g.depth, e);
-  g.one_pass = g.splits <= 1 && g.depth >= g.split;
-
   g.n_panels = ceil_div(sizes.n, nr);
-  g.item_n = item_columns(g, nr, blocking.block_n);
+  cut_columns(g, blocking);
+  g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
 
   const std::int64_t tallest = tallest_micro(menu, blocking.mr, blocking.nr)->mr;

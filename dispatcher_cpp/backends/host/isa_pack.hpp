@@ -243,8 +243,11 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
   const unsigned char* rows[kMaxWidth];
   for (std::int64_t r = 0; r < count; ++r)
     rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * (4 / e);
+  // Where a line of what comes soon is, counted from one of now: further on, or in the rows of the next panel.
+  const std::int64_t run = length * (4 / e), jump = width * s.ld * (4 / e) - run;
   for (std::int64_t k = 0; k < length; k += kLine) {
     const std::int64_t take = least(kLine, length - k);
+    const std::int64_t ahead = kAhead + (k * (4 / e) + kAhead < run ? 0 : jump);
     const __mmask32 halves = static_cast<__mmask32>((std::uint64_t{1} << (take * 2 / e)) - 1);
     for (int r = 0; r < width; r += 16) {
       __m512i v[16];
@@ -254,7 +257,8 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
         if (r + i >= count) continue;
         const unsigned char* line = rows[r + i] + k * (4 / e);
         v[i] = take == kLine ? _mm512_loadu_si512(line) : _mm512_maskz_loadu_epi16(halves, line);
-        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + kAhead));
+        __builtin_prefetch(
+            reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + static_cast<std::uintptr_t>(ahead)));
       }
       transpose16(v);
       std::uint32_t* out = panel + k / e * width + r;
