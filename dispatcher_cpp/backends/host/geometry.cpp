@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kPackedABytes = std::int64_t{32} << 20;
 constexpr std::int64_t kPackedBBytes = std::int64_t{512} << 10;
 constexpr std::int64_t kAccumulatorBytes = std::int64_t{2} << 20;
-// Deeper than this, longer runs of B's rows are read no faster.
-constexpr std::int64_t kDepthWords = 1024;
+// Runs of B's rows that are read from memory: longer ones than the second are no faster.
+constexpr std::int64_t kLeastDepthWords = 512, kDepthWords = 1024;
 // Items of fewer rows would spend more than a tenth of their time on packing B.
 constexpr std::int64_t kLeastItemRows = 64;
 
@@ -35,14 +35,15 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
 void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
   const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr,
                      held = kPackedBBytes / (nr * 4);  // panels x words
-  const std::int64_t kc_words = g.kc / e, all = std::min(g.split_words, ceil_div(kDepthWords, kc_words) * kc_words);
+  const std::int64_t kc_words = g.kc / e;
+  const auto whole = [&](std::int64_t words) { return std::min(g.split_words, ceil_div(words, kc_words) * kc_words); };
+  const std::int64_t all = whole(kDepthWords), shallow = whole(kLeastDepthWords);
   const std::int64_t most = std::min(ceil_div(blocking.block_n, nr), g.n_panels);
-  const std::int64_t shallow = std::min(all, kc_words);
   const std::int64_t widest = std::clamp<std::int64_t>(held / (g.size.m > blocking.block_m ? shallow : all), 1, most);
   std::int64_t items = ceil_div(g.n_panels, widest);
   if (g.threads > 1) items = ceil_div(std::max<std::int64_t>(items, 2 * g.threads), g.threads) * g.threads;
   g.item_n = ceil_div(g.n_panels, std::min(items, g.n_panels));
-  const std::int64_t deep = std::min(all, std::max(kc_words, held / g.item_n / kc_words * kc_words));
+  const std::int64_t deep = std::min(all, std::max(shallow, held / g.item_n / kc_words * kc_words));
   g.depth = std::min(deep * e, g.split);
   g.depth_words = ceil_div(g.depth, e);
 }
