@@ -147,14 +147,14 @@ class Problem {
       pack_rows(m0 + i, workspace_ + i * panel_bytes());
       gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
     });
-    const std::int64_t down = ceil_div(m_count, g_.item_m), across = ceil_div(g_.n_panels, g_.item_n);
-    parallel_for(down * across, g_.threads, [&](std::int64_t i, int index) {
+    const std::int64_t down = ceil_div(m_count, g_.item_m);
+    parallel_for(down * g_.across, g_.threads, [&](std::int64_t i, int index) {
       Item item{};
       item.m0 = m0;
       item.i0 = i % down * g_.item_m;  // m fastest: neighbours read the same columns of B
-      item.j0 = i / down * g_.item_n;
+      item.j0 = i / down * g_.n_panels / g_.across;
       item.i_count = std::min(g_.item_m, m_count - item.i0);
-      item.j_count = std::min(g_.item_n, g_.n_panels - item.j0);
+      item.j_count = (i / down + 1) * g_.n_panels / g_.across - item.j0;
       run_item(item, slot(index));
     });
   }

@@ -52,7 +52,8 @@ struct Geometry {
   std::int64_t split_words, words;  // packed words of a split and of all splits, per row
   std::int64_t depth, depth_words;  // of B that an item packs at once, a multiple of kc or the whole split
   std::int64_t pm;                  // panels of A per block
-  std::int64_t item_m, item_n;      // panels per item
+  std::int64_t item_m, item_n;      // panels per item, at most
+  std::int64_t across;              // items along N
   std::int64_t m_panels, n_panels;  // of the problem
   std::int64_t m_super;             // panels of A that are packed at once
   std::int64_t groups;              // scale groups of K

@@ -56,9 +56,18 @@ std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, 
   return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
 }
 
+// What is packed as it is costs so little to pack that from here on the register tiles win.
+constexpr std::int64_t kRowsToPack = 5;
+
+bool packs_as_it_is(const GemmTraits& t, const Blocking& b) noexcept {
+  const DType type = b.kind == PackKind::bf16 ? DType::bf16 : DType::fp32;
+  return b.isa != &kIsaV3 && b.kind != PackKind::i16 && t.a == type && t.b == type;
+}
+
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
-  blocking.few_rows = rows == RowOrder::any || is_exact(traits);
+  const bool in_any_order = rows == RowOrder::any || is_exact(traits);
+  blocking.few_rows = in_any_order && (args.m < kRowsToPack || !packs_as_it_is(traits, blocking));
   if (execute_small_m(traits, blocking, args, workspace)) return;
   execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }

@@ -42,7 +42,8 @@ void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
   const std::int64_t widest = std::clamp<std::int64_t>(held / (g.size.m > blocking.block_m ? shallow : all), 1, most);
   std::int64_t items = ceil_div(g.n_panels, widest);
   if (g.threads > 1) items = ceil_div(std::max<std::int64_t>(items, 2 * g.threads), g.threads) * g.threads;
-  g.item_n = ceil_div(g.n_panels, std::min(items, g.n_panels));
+  g.across = std::min(items, g.n_panels);
+  g.item_n = ceil_div(g.n_panels, g.across);
   const std::int64_t deep = std::min(all, std::max(shallow, held / g.item_n / kc_words * kc_words));
   g.depth = std::min(deep * e, g.split);
   g.depth_words = ceil_div(g.depth, e);
@@ -50,11 +51,10 @@ void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
 
 // Panels of rows per item: all, unless there are threads without an item.
 std::int64_t item_rows(const Geometry& g, std::int64_t mr) noexcept {
-  const std::int64_t across = ceil_div(g.n_panels, g.item_n);
-  if (g.threads == 1 || across >= g.threads) return g.m_super;
+  if (g.threads == 1 || g.across >= g.threads) return g.m_super;
   const std::int64_t down =
-      std::min(ceil_div(2 * g.threads, across), std::max<std::int64_t>(1, g.m_super * mr / kLeastItemRows));
-  return ceil_div(ceil_div(g.m_super, down), g.pm) * g.pm;
+      std::min(ceil_div(2 * g.threads, g.across), std::max<std::int64_t>(1, g.m_super * mr / kLeastItemRows));
+  return ceil_div(g.m_super, down);
 }
 
 }  // namespace
@@ -116,7 +116,9 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   at += words_bytes(g.m_super * mr, g.groups);
   g.slots_offset = at;
 
-  const std::int64_t acc_rows = (g.one_pass ? g.pm : g.item_m) * mr;
+  // Of a block the most that its rows can be, so that fewer rows never need more.
+  const std::int64_t block_rows = std::min(g.item_m * mr, std::max<std::int64_t>(blocking.block_m, tallest));
+  const std::int64_t acc_rows = g.one_pass ? block_rows : g.item_m * mr;
   std::size_t slot = words_bytes(acc_rows, g.acc_ld);
   g.slot_total_offset = slot;
   if (g.splits > 1) slot += words_bytes(acc_rows, g.acc_ld);

@@ -63,9 +63,7 @@ std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::
   const auto bytes = [&](std::int64_t rows) {
     return make_geometry(traits, blocking, {std::min(rows, m), n, k, 1}).bytes;
   };
-  const IsaTable::Menu& menu = blocking.isa->menu[static_cast<int>(blocking.kind)];
-  const std::int64_t block = up_to(blocking.block_m, pick_micro(menu, blocking.mr, blocking.nr, m)->mr);
-  const std::size_t most = std::max(bytes(m), bytes(block));
+  const std::size_t most = std::max(bytes(m), bytes(blocking.block_m));
   return std::max(most, small_m_workspace(traits, blocking, {std::min(m, kSmallRows), n, k, 1}));
 }
 
