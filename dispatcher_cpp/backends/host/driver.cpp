@@ -15,6 +15,9 @@ inline namespace v1 {
 namespace host {
 namespace {
 
+// Fewer bytes of A are packed sooner than a thread wakes up.
+constexpr std::int64_t kSerialPackBytes = 128 << 10;
+
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
 // One matrix product of the batch or a part of it, in its part of the workspace.
@@ -143,7 +146,8 @@ class Problem {
   void superblock(std::int64_t m0) noexcept {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
-    parallel_for(m_count, g_.threads, [&](std::int64_t i, int) {
+    const bool serial = m_count * panel_bytes() < kSerialPackBytes;
+    parallel_for(m_count, serial ? 1 : g_.threads, [&](std::int64_t i, int) {
       pack_rows(m0 + i, workspace_ + i * panel_bytes());
       gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
     });
