@@ -4,6 +4,7 @@
 #include "backends/host/pack_source.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
+#include "ckgen/prepack.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"
 
@@ -15,6 +16,7 @@ inline namespace v1 {
 namespace host {
 namespace {
 
+constexpr int kMostPanels = 4;  // prepacked ones of the widest kernel
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
 // One matrix product of the batch or a part of it, in its part of the workspace.
@@ -30,11 +32,10 @@ class Problem {
         mr_(g.micro->mr),
         nr_(g.micro->nr),
         workspace_(workspace) {
-    a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
-    b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
-                batch * args.batch_stride_b);
+    a_ = make_pack_source(g.kind, traits.a, element(args.a, traits.a, batch * args.batch_stride_a), args.lda,
+                          a_is_row_major(traits.layout), false);
     a_ = combined(a_, traits.a_op, args.a1, batch * args.batch_stride_a);
-    b_ = combined(b_, traits.b_op, args.b1, batch * args.batch_stride_b);
+    b_ = b_source(g.kind, traits, args, batch);
     a_.rows = part.rows;
     c_ = static_cast<unsigned char*>(part.c);
     ldc_ = args.ldc;
@@ -54,12 +55,6 @@ class Problem {
   }
 
  private:
-  PackSource source(DType type, const void* base, std::int64_t ld, bool k_contiguous, bool preshuffled,
-                    std::int64_t offset) const noexcept {
-    return make_pack_source(g_.kind, type, static_cast<const unsigned char*>(base) + bytes_of(type, offset),
-                            preshuffled ? g_.size.k : ld, k_contiguous, preshuffled);
-  }
-
   const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
     if (base == nullptr) return nullptr;
     switch (quant) {
@@ -139,7 +134,7 @@ class Problem {
   void superblock(std::int64_t m0, std::int64_t n0) noexcept {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
     const std::int64_t n_count = std::min(g_.n_super, g_.n_panels - n0);
-    const bool pack_b = !g_.fused && m0 == 0;
+    const bool pack_b = !g_.fused && !g_.in_place && m0 == 0;
     const std::int64_t to_pack = m_count + (pack_b ? n_count : 0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
     float* b_scales = reinterpret_cast<float*>(workspace_ + g_.b_scale_offset);
@@ -202,7 +197,16 @@ class Problem {
       const std::int64_t step_words = ceil_div(k1 - k0, e);
       for (std::int64_t j = 0; j < item.j_count; ++j) {
         const unsigned char* b_panel = nullptr;
-        if (g_.fused) {
+        std::int64_t panels[kMostPanels] = {};
+        MicroFn kernel = g_.micro->run;
+        if (g_.in_place) {
+          // what is beyond N is the last panel once more, and never stored
+          const std::int64_t first = (item.n0 + item.j0 + j) * nr_ / kPackedBColumns;
+          const std::int64_t last = ceil_div(g_.size.n, kPackedBColumns) - 1 - first;
+          b_panel = b_.base + (first * b_.ld + word0) * kPackedBColumns * 4;
+          for (std::int64_t i = 0; i < kMostPanels; ++i) panels[i] = std::min(i, last) * b_.ld * kPackedBColumns;
+          kernel = g_.micro->run_prepacked;
+        } else if (g_.fused) {
           unsigned char* own = slot + g_.slot_b_offset;
           const std::int64_t p0 = (item.n0 + item.j0 + j) * nr_;
           g_.isa->pack(b_, part_.n0 + p0, std::min(nr_, g_.size.n - p0), static_cast<int>(nr_), k0, k1 - k0, own);
@@ -214,16 +218,16 @@ class Problem {
           const unsigned char* a_panel = workspace_ + (item.i0 + i) * panel_bytes(mr_) + word0 * mr_ * 4;
           unsigned char* tile = slot + (i * mr_ * g_.acc_ld + j * nr_) * 4;
           if (g_.group == 0) {
-            g_.micro->run(step_words, a_panel, b_panel, tile, g_.acc_ld, k0 == begin ? 0u : kAccumulate, nullptr,
-                          nullptr);
+            kernel(step_words, a_panel, b_panel, panels, tile, g_.acc_ld, k0 == begin ? 0u : kAccumulate, nullptr,
+                   nullptr);
             continue;
           }
           const float* sa = a_scales + (item.i0 + i) * mr_;
           const float* sb = b_scales + (g_.fused ? j : item.j0 + j) * nr_;
           for (std::int64_t k = k0; k < k1;) {
             const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, k1);
-            g_.micro->run(next - k, a_panel + (k - k0) * mr_ * 4, b_panel + (k - k0) * nr_ * 4, tile, g_.acc_ld,
-                          k == begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
+            g_.micro->run(next - k, a_panel + (k - k0) * mr_ * 4, b_panel + (k - k0) * nr_ * 4, nullptr, tile,
+                          g_.acc_ld, k == begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
                           sb + q * b_scale_stride);
             k = next;
           }

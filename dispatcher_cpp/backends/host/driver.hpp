@@ -36,8 +36,9 @@ struct Blocking {
   std::int64_t split;                 // elements of K per split, at least 1
   std::int32_t split_mode;            // TwinConfig::k_batch_mode
   int threads;
-  bool dots;             // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
-  bool few_rows = true;  // kernels of small_m.hpp may compute few rows, in an order of their own
+  bool dots;               // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
+  bool few_rows = true;    // kernels of small_m.hpp may compute few rows, in an order of their own
+  bool prepacked = false;  // B is what pack_b() made
 };
 
 struct Geometry {
@@ -53,6 +54,7 @@ struct Geometry {
   std::int64_t m_super, n_super;    // panels per superblock, multiples of pm, pn
   std::int64_t groups;              // scale groups of K
   bool fused, batch_parallel;
+  bool in_place;  // prepacked panels of B are what the kernel reads
   int threads;    // of one problem
   int instances;  // problems of the batch that run at the same time
   // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.

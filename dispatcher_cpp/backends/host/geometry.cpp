@@ -17,6 +17,14 @@ constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
 // A batch of problems smaller than this runs one problem per thread.
 constexpr double kSmallProblemFlops = 5e7;
 
+// What an item reads of A at a time while it reads prepacked panels of B once.
+constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
+
+// Whether the words that a kernel multiplies are those of prepacked panels.
+bool has_prepacked_words(PackKind kind, DType b) noexcept {
+  return (kind == PackKind::f32 && b == DType::fp32) || (kind == PackKind::bf16 && b == DType::bf16);
+}
+
 // Panels per superblock: as many as the budget holds, in whole items.
 std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes,
                         std::int64_t budget) noexcept {
@@ -80,6 +88,10 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
     g.pm = std::max<std::int64_t>(1, std::min(g.pm, kItemBytes / (mr * g.words * 4)));
     g.pn = std::max<std::int64_t>(1, std::min(g.pn, kItemBytes / (nr * g.words * 4)));
   }
+  g.in_place = blocking.prepacked && g.micro->run_prepacked != nullptr && has_prepacked_words(g.kind, traits.b) &&
+               g.splits <= 1 && g.groups == 0;
+  // B is read in longer runs where A stays in a core's cache nevertheless.
+  if (g.in_place && g.fused) g.kc = std::max(g.kc, kPanelsABytes / 4 / (g.pm * mr) * e);
   g.m_super = g.fused ? g.pm : superblock(g.m_panels, g.pm, mr * g.words * 4, kPackedABytes);
   g.n_super = g.fused ? g.n_panels : superblock(g.n_panels, g.pn, nr * g.words * 4, kPackedBBytes);
   g.acc_ld = g.pn * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
@@ -99,7 +111,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.slot_row_offset = slot;
   slot += words_bytes(g.pn * nr, 1);
   g.slot_b_offset = slot;
-  if (g.fused) slot += words_bytes(nr, std::min(g.kc / e, g.words));
+  if (g.fused && !g.in_place) slot += words_bytes(nr, std::min(g.kc / e, g.words));
   g.slot_b_scale_offset = slot;
   if (g.fused) slot += words_bytes(g.pn * nr, g.groups);
   g.slot_bytes = slot;

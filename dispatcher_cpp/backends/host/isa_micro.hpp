@@ -100,11 +100,34 @@ inline VecI dot_i16(VecI c, VecI a, VecI b) {
 }
 #endif
 
-template <int MR, int NV>
-void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld, unsigned flags,
-               const float* a_scale, const float* b_scale) {
+// Where vector j of a step over K lies in B, and how long a step is, in words.
+enum class Panels { own, prepacked };
+template <Panels B, int NV>
+class Vectors {
+ public:
+  explicit Vectors(const std::int64_t* panels) {
+    if constexpr (B == Panels::prepacked)
+      for (int i = 0; i < kPanels; ++i) panel_[i] = panels[i];
+  }
+  std::int64_t operator()(int j) const {
+    return B == Panels::own ? j * kLanes : panel_[j * kLanes / 16] + j * kLanes % 16;
+  }
+
+ private:
+  static constexpr int kPanels = (NV * kLanes + 15) / 16;
+  std::int64_t panel_[kPanels];
+};
+template <Panels B, int NV>
+constexpr int step_words() {
+  return B == Panels::own ? NV * kLanes : 16;
+}
+
+template <int MR, int NV, Panels B>
+void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+               std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale) {
   const float* a = static_cast<const float*>(a_panel);
   const float* b = static_cast<const float*>(b_panel);
+  const Vectors<B, NV> at(b_panels);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
 #pragma GCC unroll 16
@@ -114,7 +137,7 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
   for (std::int64_t k = 0; k < words; ++k) {
     VecF bv[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) bv[j] = load_f(b + j * kLanes);
+    for (int j = 0; j < NV; ++j) bv[j] = load_f(b + at(j));
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
       const VecF av = broadcast_f(a[i]);
@@ -122,7 +145,7 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
       for (int j = 0; j < NV; ++j) sum[i][j] = fma_f(av, bv[j], sum[i][j]);
     }
     a += MR;
-    b += NV * kLanes;
+    b += step_words<B, NV>();
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
@@ -137,11 +160,12 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
     }
 }
 
-template <int MR, int NV>
-void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld, unsigned flags,
-               const float*, const float*) {
+template <int MR, int NV, Panels B>
+void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+               std::int64_t ld, unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
   const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
+  const Vectors<B, NV> at(b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
   VecI sum[MR][NV];
 #pragma GCC unroll 16
@@ -151,7 +175,7 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
   for (std::int64_t k = 0; k < words; ++k) {
     VecI bv[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) bv[j] = load_i(b + j * kLanes);
+    for (int j = 0; j < NV; ++j) bv[j] = load_i(b + at(j));
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
@@ -160,7 +184,7 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
         sum[i][j] = dot_i16(sum[i][j], bv[j], av);  // last: the broadcast folds into the load
     }
     a += MR;
-    b += NV * kLanes;
+    b += step_words<B, NV>();
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
@@ -169,11 +193,12 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
 }
 
 #if CKGEN_HOST_LEVEL >= 5
-template <int MR, int NV>
-void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld,
-                unsigned flags, const float*, const float*) {
+template <int MR, int NV, Panels B>
+void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+                std::int64_t ld, unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
   const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
+  const Vectors<B, NV> at(b_panels);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
 #pragma GCC unroll 16
@@ -183,7 +208,7 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
   for (std::int64_t k = 0; k < words; ++k) {
     VecI bv[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) bv[j] = load_i(b + j * kLanes);
+    for (int j = 0; j < NV; ++j) bv[j] = load_i(b + at(j));
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
@@ -191,7 +216,7 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
       for (int j = 0; j < NV; ++j) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)bv[j], (__m512bh)av);
     }
     a += MR;
-    b += NV * kLanes;
+    b += step_words<B, NV>();
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
@@ -200,26 +225,40 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
 }
 #endif
 
-#define CKGEN_TILE(kind, mr, nv) {mr, nv * kLanes, &micro_##kind<mr, nv>}
+template <int NV>
+constexpr bool whole_panels() {
+  return NV * kLanes % 16 == 0;
+}
+template <int MR, int NV>
+constexpr MicroKernel tile_f32() {
+  if constexpr (whole_panels<NV>())
+    return {MR, NV * kLanes, &micro_f32<MR, NV, Panels::own>, &micro_f32<MR, NV, Panels::prepacked>};
+  else
+    return {MR, NV * kLanes, &micro_f32<MR, NV, Panels::own>, nullptr};
+}
+template <int MR, int NV>
+constexpr MicroKernel tile_i16() {  // the words of prepacked int8 hold four values
+  return {MR, NV * kLanes, &micro_i16<MR, NV, Panels::own>, nullptr};
+}
 
 #if CKGEN_HOST_LEVEL >= 4
-constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2), CKGEN_TILE(f32, 1, 2),  CKGEN_TILE(f32, 2, 2),
-                                CKGEN_TILE(f32, 4, 2), CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 14, 2),
-                                CKGEN_TILE(f32, 8, 3), CKGEN_TILE(f32, 6, 4)};
-constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2), CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
-                                CKGEN_TILE(i16, 4, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};
+constexpr MicroKernel kF32[] = {tile_f32<8, 2>(),  tile_f32<1, 2>(),  tile_f32<2, 2>(), tile_f32<4, 2>(),
+                                tile_f32<12, 2>(), tile_f32<14, 2>(), tile_f32<8, 3>(), tile_f32<6, 4>()};
+constexpr MicroKernel kI16[] = {tile_i16<8, 2>(), tile_i16<1, 2>(),  tile_i16<2, 2>(),
+                                tile_i16<4, 2>(), tile_i16<14, 2>(), tile_i16<8, 3>()};
 #else
-constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 6, 2), CKGEN_TILE(f32, 1, 2), CKGEN_TILE(f32, 2, 2),
-                                CKGEN_TILE(f32, 4, 2), CKGEN_TILE(f32, 4, 3)};
-constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 6, 2), CKGEN_TILE(i16, 1, 2), CKGEN_TILE(i16, 2, 2),
-                                CKGEN_TILE(i16, 4, 2)};
+constexpr MicroKernel kF32[] = {tile_f32<6, 2>(), tile_f32<1, 2>(), tile_f32<2, 2>(), tile_f32<4, 2>(),
+                                tile_f32<4, 3>()};
+constexpr MicroKernel kI16[] = {tile_i16<6, 2>(), tile_i16<1, 2>(), tile_i16<2, 2>(), tile_i16<4, 2>()};
 #endif
 #if CKGEN_HOST_LEVEL >= 5
-constexpr MicroKernel kBf16[] = {CKGEN_TILE(bf16, 8, 2), CKGEN_TILE(bf16, 1, 2),  CKGEN_TILE(bf16, 2, 2),
-                                 CKGEN_TILE(bf16, 4, 2), CKGEN_TILE(bf16, 14, 2), CKGEN_TILE(bf16, 8, 3)};
+template <int MR, int NV>
+constexpr MicroKernel tile_bf16() {
+  return {MR, NV * kLanes, &micro_bf16<MR, NV, Panels::own>, &micro_bf16<MR, NV, Panels::prepacked>};
+}
+constexpr MicroKernel kBf16[] = {tile_bf16<8, 2>(), tile_bf16<1, 2>(),  tile_bf16<2, 2>(),
+                                 tile_bf16<4, 2>(), tile_bf16<14, 2>(), tile_bf16<8, 3>()};
 #endif
-
-#undef CKGEN_TILE
 
 template <int N>
 constexpr IsaTable::Menu menu_of(const MicroKernel (&kernels)[N]) {

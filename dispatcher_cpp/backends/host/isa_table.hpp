@@ -25,16 +25,18 @@ constexpr int elements_per_word(PackKind kind) noexcept {
   return kind == PackKind::f32 ? 1 : 2;
 }
 
-// acc[mr][nr] (leading dimension ld) from `words` steps over panels a = [words][mr] and b = [words][nr].
+// acc[mr][nr] (leading dimension ld) from `words` steps over panels a = [words][mr] and b = [words][nr]. Of prepacked
+// panels (ckgen/prepack.hpp) columns 16 i ff. are [words][16] from word b_panels[i] of b on; the bits are the same.
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
   kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
 };
-using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, void* acc, std::int64_t ld, unsigned flags,
-                         const float* a_scale, const float* b_scale);
+using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, const std::int64_t* b_panels, void* acc,
+                         std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale);
 struct MicroKernel {
   std::int32_t mr, nr;
   MicroFn run;
+  MicroFn run_prepacked;  // null: nr is no multiple of 16, or the words are not those of prepacked panels
 };
 
 // One operand: P (m of A, n of B) by K, in elements of `type`.
@@ -44,6 +46,7 @@ struct PackSource {
   PackKind kind;
   bool k_contiguous;  // element (p, k) at p*ld + k, otherwise at k*ld + p
   bool preshuffled;   // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
+  bool prepacked;     // element (p, k) where ckgen/prepack.hpp puts it; ld is then the words of a panel
   std::int64_t ld;
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly
