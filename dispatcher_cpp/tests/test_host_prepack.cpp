@@ -266,7 +266,9 @@ TEST(HostPrepack, WhatIsNotPackedIsRefusedByName) {
   const Signature s = signature_of(traits_of_type(DType::fp32, Layout::rcr));
   EXPECT_EQ(refusal(pack_b(s, {b, 1, 1, 1}, out, sizeof out)), "");
   EXPECT_EQ(refusal(pack_b(s, {b, 1, 1, 1}, out, 127)), "a packed B of 127 bytes needs 128");
-  EXPECT_EQ(refusal(pack_b(s, {b, 1, 1, 0}, out, sizeof out)), "ldb=0 is less than the row length 1");
+  EXPECT_EQ(refusal(pack_b(s, {b, 1, 1}, out, sizeof out)), "");
+  EXPECT_EQ(refusal(pack_b(s, {b, 1, 2, 1}, out, sizeof out)), "a packed B of 128 bytes needs 192");
+  EXPECT_EQ(refusal(pack_b(s, {b, 1, 1, -1}, out, sizeof out)), "ldb=-1 is less than the row length 1");
   EXPECT_EQ(refusal(pack_b(s, {nullptr, 1, 1, 1}, out, sizeof out)), "B is null");
   EXPECT_EQ(refusal(pack_b(s, {b, 1, 1, 1}, nullptr, sizeof out)), "packed is null");
 }

@@ -138,29 +138,35 @@ class Problem {
     const std::int64_t to_pack = m_count + (pack_b ? n_count : 0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
     float* b_scales = reinterpret_cast<float*>(workspace_ + g_.b_scale_offset);
-    parallel_for(to_pack, g_.threads, [&](std::int64_t i, int) {
-      if (i < m_count) {
-        const std::int64_t p0 = (m0 + i) * mr_;
-        pack_panel(a_, part_.m0 + p0, g_.size.m - p0, static_cast<int>(mr_), workspace_ + i * panel_bytes(mr_));
-        gather_a_scales(p0, g_.m_super * mr_, a_scales + i * mr_);
-      } else {
-        const std::int64_t j = i - m_count, p0 = (n0 + j) * nr_;
-        pack_panel(b_, part_.n0 + p0, g_.size.n - p0, static_cast<int>(nr_),
-                   workspace_ + g_.b_offset + j * panel_bytes(nr_));
-        gather_b_scales(p0, nr_, g_.n_super * nr_, b_scales + j * nr_);
-      }
-    });
+    parallel_for(
+        to_pack, g_.threads,
+        [&](std::int64_t i, int) {
+          if (i < m_count) {
+            const std::int64_t p0 = (m0 + i) * mr_;
+            pack_panel(a_, part_.m0 + p0, g_.size.m - p0, static_cast<int>(mr_), workspace_ + i * panel_bytes(mr_));
+            gather_a_scales(p0, g_.m_super * mr_, a_scales + i * mr_);
+          } else {
+            const std::int64_t j = i - m_count, p0 = (n0 + j) * nr_;
+            pack_panel(b_, part_.n0 + p0, g_.size.n - p0, static_cast<int>(nr_),
+                       workspace_ + g_.b_offset + j * panel_bytes(nr_));
+            gather_b_scales(p0, nr_, g_.n_super * nr_, b_scales + j * nr_);
+          }
+        },
+        g_.flops);
     const std::int64_t m_items = ceil_div(m_count, g_.pm), n_items = ceil_div(n_count, g_.pn);
-    parallel_for(m_items * n_items, g_.threads, [&](std::int64_t i, int index) {
-      Item item{};
-      item.m0 = m0;
-      item.n0 = n0;
-      item.i0 = i % m_items * g_.pm;  // m fastest: neighbours share a block of B
-      item.j0 = i / m_items * g_.pn;
-      item.i_count = std::min(g_.pm, m_count - item.i0);
-      item.j_count = std::min(g_.pn, n_count - item.j0);
-      run_item(item, slot(index));
-    });
+    parallel_for(
+        m_items * n_items, g_.threads,
+        [&](std::int64_t i, int index) {
+          Item item{};
+          item.m0 = m0;
+          item.n0 = n0;
+          item.i0 = i % m_items * g_.pm;  // m fastest: neighbours share a block of B
+          item.j0 = i / m_items * g_.pn;
+          item.i_count = std::min(g_.pm, m_count - item.i0);
+          item.j_count = std::min(g_.pn, n_count - item.j0);
+          run_item(item, slot(index));
+        },
+        g_.flops);
   }
 
   // Panels [i0, i0+i_count) x [j0, j0+j_count) of the superblock that starts at panels m0, n0.
@@ -329,10 +335,13 @@ class Problem {
 
 void execute(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept {
   unsigned char* base = static_cast<unsigned char*>(workspace);
-  parallel_for(g.size.batch, g.instances, [&](std::int64_t i, int index) {
-    auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
-    Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
-  });
+  parallel_for(
+      g.size.batch, g.instances,
+      [&](std::int64_t i, int index) {
+        auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
+        Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+      },
+      g.flops);
 }
 
 void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part,

@@ -55,6 +55,7 @@ struct Geometry {
   std::int64_t groups;              // scale groups of K
   bool fused, batch_parallel;
   bool in_place;  // prepacked panels of B are what the kernel reads
+  double flops;   // of the whole batch
   int threads;    // of one problem
   int instances;  // problems of the batch that run at the same time
   // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.

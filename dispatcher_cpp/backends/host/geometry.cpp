@@ -61,6 +61,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
 
   const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
   const double all_flops = flops * static_cast<double>(sizes.batch);
+  g.flops = all_flops;
   int threads = std::max(1, blocking.threads);
   if (all_flops < kSerialFlops) threads = 1;
   g.batch_parallel = threads > 1 && sizes.batch > 1 && flops < kSmallProblemFlops;

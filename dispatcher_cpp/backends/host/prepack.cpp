@@ -120,6 +120,16 @@ class PanelPacker {
   const bool by_row_, preshuffled_;
 };
 
+// With what is left out: rows and entries without gaps.
+PlainB completed(const Signature& s, PlainB plain) noexcept {
+  const bool by_row = b_is_row_major(s.layout) && !s.preshuffle_b;
+  if (plain.ldb == 0 || s.preshuffle_b) plain.ldb = by_row ? plain.n : plain.k;
+  // where this wraps, check_plain() refuses the ldb
+  if (plain.batch_stride == 0 && __builtin_mul_overflow(plain.ldb, by_row ? plain.k : plain.n, &plain.batch_stride))
+    plain.batch_stride = 0;
+  return plain;
+}
+
 Status check_plain(const Signature& s, const PlainB& plain, std::uint64_t wanted, std::uint64_t bytes) noexcept {
   const auto refuse = [](const char* text, std::int64_t got, std::int64_t least) {
     return Status::error(StatusCode::invalid_argument, text, static_cast<long long>(got),
@@ -135,14 +145,13 @@ Status check_plain(const Signature& s, const PlainB& plain, std::uint64_t wanted
   if (s.preshuffle_b && !can_preshuffle(plain.n, bytes_of(s.b, plain.k)))
     return refuse("preshuffled B needs n=%lld to be a multiple of 16 and k=%lld to span multiples of 32 bytes", plain.n,
                   plain.k);
-  const std::int64_t ld = s.preshuffle_b ? length : plain.ldb;
-  if (ld < length) return refuse("ldb=%lld is less than the row length %lld", ld, length);
+  if (plain.ldb < length) return refuse("ldb=%lld is less than the row length %lld", plain.ldb, length);
   std::int64_t one = 0;
-  if (__builtin_mul_overflow(lines, ld, &one) || one > kMostBytes)
-    return refuse("ldb=%lld of %lld rows is beyond 2^60 elements", ld, lines);
-  if (plain.batch > 1 && plain.batch_stride < (lines - 1) * ld + length)
-    return refuse("batch_stride=%lld of B is less than an entry's %lld elements", plain.batch_stride,
-                  (lines - 1) * ld + length);
+  if (__builtin_mul_overflow(lines, plain.ldb, &one) || one > kMostBytes)
+    return refuse("ldb=%lld of %lld rows is beyond 2^60 elements", plain.ldb, lines);
+  const std::int64_t entry = (lines - 1) * plain.ldb + length;
+  if (plain.batch > 1 && plain.batch_stride < entry)
+    return refuse("batch_stride=%lld of B is less than an entry's %lld elements", plain.batch_stride, entry);
   return Status::success();
 }
 
@@ -154,7 +163,8 @@ Result<std::uint64_t> packed_b_bytes(const Signature& signature, std::int64_t n,
   return bytes_of_packed(signature.b, n, k, batch);
 }
 
-Status pack_b(const Signature& signature, const PlainB& plain, void* packed, std::uint64_t bytes) noexcept {
+Status pack_b(const Signature& signature, const PlainB& given, void* packed, std::uint64_t bytes) noexcept {
+  const PlainB plain = completed(signature, given);
   const Result<std::uint64_t> wanted = packed_b_bytes(signature, plain.n, plain.k, plain.batch);
   if (!wanted) return wanted.status();
   if (packed == nullptr) return Status::error(StatusCode::invalid_argument, "packed is null");

@@ -52,9 +52,10 @@ constexpr std::int64_t packed_b_stride(DType b, std::int64_t n, std::int64_t k) 
 /// B as GemmArgs has it: `ldb` is ignored where the signature says that B is preshuffled.
 struct PlainB {
   const void* b;
-  std::int64_t n, k, ldb;
+  std::int64_t n, k;
+  std::int64_t ldb = 0;  // 0: rows without gaps
   std::int64_t batch = 1;
-  std::int64_t batch_stride = 0;  // elements; of one entry ignored
+  std::int64_t batch_stride = 0;  // elements; 0: entries without gaps
 };
 
 /// Bytes of a packed B. unsupported: an op but gemm, a type that is not packed, a B of two tensors; invalid_argument:
