@@ -4,11 +4,13 @@
 #include "backends/host/pack_source.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
+#include "ckgen/prepack.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace ckgen {
 inline namespace v1 {
@@ -33,11 +35,10 @@ class Problem {
         mr_(g.micro->mr),
         nr_(g.micro->nr),
         workspace_(workspace) {
-    a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
-    b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
-                batch * args.batch_stride_b);
+    a_ = make_pack_source(g.kind, traits.a, element(args.a, traits.a, batch * args.batch_stride_a), args.lda,
+                          a_is_row_major(traits.layout), false);
     a_ = combined(a_, traits.a_op, args.a1, batch * args.batch_stride_a);
-    b_ = combined(b_, traits.b_op, args.b1, batch * args.batch_stride_b);
+    b_ = b_source(g.kind, traits, args, batch);
     a_.rows = part.rows;
     c_ = static_cast<unsigned char*>(part.c);
     ldc_ = args.ldc;
@@ -56,12 +57,6 @@ class Problem {
   }
 
  private:
-  PackSource source(DType type, const void* base, std::int64_t ld, bool k_contiguous, bool preshuffled,
-                    std::int64_t offset) const noexcept {
-    return make_pack_source(g_.kind, type, static_cast<const unsigned char*>(base) + bytes_of(type, offset),
-                            preshuffled ? g_.size.k : ld, k_contiguous, preshuffled);
-  }
-
   const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
     if (base == nullptr) return nullptr;
     switch (quant) {
@@ -147,12 +142,13 @@ class Problem {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
     const bool serial = m_count * panel_bytes() < kSerialPackBytes;
-    parallel_for(m_count, serial ? 1 : g_.threads, [&](std::int64_t i, int) {
+    auto pack = [&](std::int64_t i, int) {
       pack_rows(m0 + i, workspace_ + i * panel_bytes());
       gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
-    });
+    };
+    parallel_for(m_count, serial ? 1 : g_.threads, std::move(pack), g_.flops);
     const std::int64_t down = ceil_div(m_count, g_.item_m);
-    parallel_for(down * g_.across, g_.threads, [&](std::int64_t i, int index) {
+    auto multiply = [&](std::int64_t i, int index) {
       Item item{};
       item.m0 = m0;
       item.i0 = i % down * g_.item_m;  // m fastest: neighbours read the same columns of B
@@ -160,7 +156,8 @@ class Problem {
       item.i_count = std::min(g_.item_m, m_count - item.i0);
       item.j_count = (i / down + 1) * g_.n_panels / g_.across - item.j0;
       run_item(item, slot(index));
-    });
+    };
+    parallel_for(down * g_.across, g_.threads, std::move(multiply), g_.flops);
   }
 
   // Panels [i0, i0 + i_count) of a superblock that starts at panel m0, by panels [j0, j0 + j_count) of columns.
@@ -193,8 +190,9 @@ class Problem {
       const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
       for (std::int64_t d0 = begin; d0 < end; d0 += g_.depth) {
         const std::int64_t d1 = std::min(d0 + g_.depth, end), column = item.j0 * nr_;
-        pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
-                     item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
+        if (!g_.reads_prepacked)
+          pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
+                       item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
         each_block(item, slot, [&](const Block& block) {
           accumulate(item, block, s, d0, d1, slot);
           if (d1 < end) return;
@@ -203,6 +201,29 @@ class Problem {
         });
       }
     }
+  }
+
+  // The panels that a register tile reads, as a micro-kernel takes them.
+  struct Columns {
+    const unsigned char* base;
+    std::int64_t panels[kMostPanels];
+  };
+
+  // Those of panel j of an item, from word `word` of K on, which is word `packed` of the columns that the item packed.
+  Columns columns_of(const Item& item, std::int64_t j, std::int64_t word, std::int64_t packed,
+                     unsigned char* slot) const noexcept {
+    Columns c{};
+    std::int64_t stride = b_stride(), last = kMostPanels;
+    if (g_.reads_prepacked) {  // what is beyond N is the last panel once more, and never stored
+      const std::int64_t first = (item.j0 + j) * nr_ / kPanelColumns;
+      last = ceil_div(g_.size.n, kPanelColumns) - 1 - first;
+      stride = b_.ld * kPanelColumns;
+      c.base = b_.base + (first * b_.ld + word) * kPanelColumns * 4;
+    } else {
+      c.base = slot + g_.slot_b_offset + (j * nr_ / kPanelColumns * stride + packed * kPanelColumns) * 4;
+    }
+    for (std::int64_t i = 0; i < kMostPanels; ++i) c.panels[i] = std::min(i, last) * stride;
+    return c;
   }
 
   // Words from one panel of packed columns to the next.
@@ -216,16 +237,15 @@ class Problem {
       const std::int64_t k1 = std::min(k0 + g_.kc, d1);
       const std::int64_t word = s * g_.split_words + (k0 - begin) / e;
       for (std::int64_t j = 0; j < item.j_count; ++j) {
-        const unsigned char* b =
-            slot + g_.slot_b_offset + (j * nr_ / kPanelColumns * b_stride() + (k0 - d0) / e * kPanelColumns) * 4;
+        const Columns b = columns_of(item, j, word, (k0 - d0) / e, slot);
         for (std::int64_t i = 0; i < block.i_count; ++i) {
           const std::int64_t panel = block.i0 + i;
           const MicroKernel& micro = micro_of(item.m0 + panel);
           const unsigned char* a = workspace_ + panel * panel_bytes() + word * micro.mr * 4;
           unsigned char* tile = block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
           if (g_.group == 0)
-            micro.run(ceil_div(k1 - k0, e), a, b, b_stride(), tile, g_.acc_ld, k0 == begin ? 0U : kAccumulate, nullptr,
-                      nullptr);
+            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, g_.acc_ld, k0 == begin ? 0U : kAccumulate,
+                      nullptr, nullptr);
           else
             accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
         }
@@ -238,13 +258,13 @@ class Problem {
   };
 
   // A slice of one tile, group of K by group of K.
-  void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const unsigned char* b,
+  void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const Columns& b,
                          unsigned char* tile, std::int64_t panel, std::int64_t j, unsigned char* slot) const noexcept {
     const float* sa = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset) + panel * mr_;
     const float* sb = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + j * nr_;
     for (std::int64_t k = slice.k0; k < slice.k1;) {
       const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, slice.k1), done = k - slice.k0;
-      micro.run(next - k, a + done * micro.mr * 4, b + done * kPanelColumns * 4, b_stride(), tile, g_.acc_ld,
+      micro.run(next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
                 k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
                 sb + q * g_.item_n * nr_);
       k = next;
@@ -345,10 +365,13 @@ class Problem {
 
 void execute(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept {
   unsigned char* base = static_cast<unsigned char*>(workspace);
-  parallel_for(g.size.batch, g.instances, [&](std::int64_t i, int index) {
-    auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
-    Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
-  });
+  parallel_for(
+      g.size.batch, g.instances,
+      [&](std::int64_t i, int index) {
+        auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
+        Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+      },
+      g.flops);
 }
 
 void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part,

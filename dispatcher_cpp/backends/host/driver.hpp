@@ -37,8 +37,9 @@ struct Blocking {
   std::int64_t split;                 // elements of K per split, at least 1
   std::int32_t split_mode;            // TwinConfig::k_batch_mode
   int threads;
-  bool dots;             // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
-  bool few_rows = true;  // kernels of small_m.hpp may compute few rows, in an order of their own
+  bool dots;               // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
+  bool few_rows = true;    // kernels of small_m.hpp may compute few rows, in an order of their own
+  bool prepacked = false;  // B is what pack_b() made
 };
 
 struct Geometry {
@@ -59,8 +60,10 @@ struct Geometry {
   std::int64_t groups;              // scale groups of K
   bool one_pass;                    // one depth is all of K: a block is stored before the next one is begun
   bool batch_parallel;
-  int threads;    // of one problem
-  int instances;  // problems of the batch that run at the same time
+  bool reads_prepacked;  // B is not packed: prepacked panels are what the kernel reads
+  double flops;          // of the whole batch
+  int threads;           // of one problem
+  int instances;         // problems of the batch that run at the same time
   // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.
   std::size_t a_scale_offset, slots_offset;
   std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset, slot_bytes;

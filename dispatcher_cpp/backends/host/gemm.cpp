@@ -17,6 +17,13 @@ bool empty(std::int64_t m, std::int64_t n, std::int64_t batch) noexcept {
   return m == 0 || n == 0 || batch == 0;
 }
 
+Status check_twin_args(const GemmTraits& traits, const GemmArgs& args) noexcept {
+  if (args.b_prepacked)
+    return Status::error(StatusCode::unsupported,
+                         "a GPU's instance reads no prepacked B: pass B as it is, or plan for the CPU's own target");
+  return check_args(traits, args);
+}
+
 // ---- stream-K -----------------------------------------------------------------------------------------------------
 
 StreamKCut cut_of(const TwinConfig& c, Strategy strategy, std::int64_t workgroups) noexcept {
@@ -68,7 +75,8 @@ void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args
                void* workspace) noexcept {
   const bool in_any_order = rows == RowOrder::any || is_exact(traits);
   blocking.few_rows = in_any_order && (args.m < kRowsToPack || !packs_as_it_is(traits, blocking));
-  if (execute_small_m(traits, blocking, args, workspace)) return;
+  blocking.prepacked = args.b_prepacked;
+  if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
   execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 
@@ -119,7 +127,7 @@ Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::in
   Status s = check_twin(traits, config, k_batch);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
-  s = check_args(traits, args);
+  s = check_twin_args(traits, args);
   if (s.ok()) s = check_workspace(workspace);
   if (s.ok()) s = check_padding(traits, config, k_batch, args);
   if (!s.ok()) return s;
@@ -164,7 +172,7 @@ Status run_gemm_twin_stream_k(const GemmTraits& traits, const TwinConfig& config
   Status s = check_twin(traits, config, 1);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
-  s = check_args(traits, args);
+  s = check_twin_args(traits, args);
   if (s.ok()) s = check_workspace(workspace);
   if (s.ok()) s = check_padding(traits, config, 1, args);
   if (!s.ok()) return s;

@@ -21,6 +21,14 @@ constexpr std::int64_t kLeastItemRows = 64;
 // A batch of problems smaller than this runs one problem per thread.
 constexpr double kSmallProblemFlops = 5e7;
 
+// What an item reads of A at a time while it reads prepacked panels of B once.
+constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
+
+// Whether the words that a kernel multiplies are those of prepacked panels.
+bool has_prepacked_words(PackKind kind, DType b) noexcept {
+  return (kind == PackKind::f32 && b == DType::fp32) || (kind == PackKind::bf16 && b == DType::bf16);
+}
+
 const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr) noexcept {
   const MicroKernel* tallest = nullptr;
   for (int i = 0; i < menu.count; ++i) {
@@ -78,6 +86,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.size = sizes;
   const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
   const double all_flops = flops * static_cast<double>(sizes.batch);
+  g.flops = all_flops;
   int threads = std::max(1, blocking.threads);
   if (all_flops < kSerialFlops) threads = 1;
   g.batch_parallel = threads > 1 && sizes.batch > 1 && flops < kSmallProblemFlops;
@@ -95,6 +104,10 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
   g.n_panels = ceil_div(sizes.n, nr);
+  g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;
+  // B is read in longer runs where A stays in a core's cache nevertheless.
+  if (g.reads_prepacked && sizes.m <= blocking.block_m)
+    g.kc = std::max(g.kc, kPanelsABytes / 4 / std::max<std::int64_t>(1, sizes.m) * e);
   cut_columns(g, blocking);
   g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
@@ -125,7 +138,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.slot_row_offset = slot;
   slot += words_bytes(g.item_n * nr, 1);
   g.slot_b_offset = slot;
-  slot += words_bytes(g.item_n * nr, g.depth_words);
+  if (!g.reads_prepacked) slot += words_bytes(g.item_n * nr, g.depth_words);
   g.slot_b_scale_offset = slot;
   slot += words_bytes(g.item_n * nr, g.groups);
   g.slot_bytes = slot;

@@ -106,13 +106,13 @@ inline void prefetch_ahead(const void* a) {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(a) + kAheadOfA));
 }
 
-// NV vectors of B, in panels of kPanelColumns columns that lie `stride` words apart.
+// NV vectors of B, in panels of kPanelColumns columns.
 template <typename T, int NV>
 class Columns {
  public:
-  Columns(const void* first, std::int64_t stride) {
+  Columns(const void* b, const std::int64_t* panels) {
 #pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) panel_[p] = static_cast<const T*>(first) + p * stride;
+    for (int p = 0; p < kPanels; ++p) panel_[p] = static_cast<const T*>(b) + panels[p];
   }
   const T* at(int vector, std::int64_t k) const {
     const int column = vector * kLanes;
@@ -126,10 +126,10 @@ class Columns {
 };
 
 template <int MR, int NV>
-void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, std::int64_t b_stride, void* acc,
+void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
                std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale) {
   const float* a = static_cast<const float*>(a_panel);
-  const Columns<float, NV> b(b_panel, b_stride);
+  const Columns<float, NV> b(b_panel, b_panels);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
 #pragma GCC unroll 16
@@ -163,10 +163,10 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, std
 }
 
 template <int MR, int NV>
-void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, std::int64_t b_stride, void* acc,
+void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
                std::int64_t ld, unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_stride);
+  const Columns<std::int32_t, NV> b(b_panel, b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
   VecI sum[MR][NV];
 #pragma GCC unroll 16
@@ -195,10 +195,10 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, std
 
 #if CKGEN_HOST_LEVEL >= 5
 template <int MR, int NV>
-void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, std::int64_t b_stride, void* acc,
+void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
                 std::int64_t ld, unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_stride);
+  const Columns<std::int32_t, NV> b(b_panel, b_panels);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
 #pragma GCC unroll 16

@@ -2,6 +2,7 @@
 // Included by the isa_*.cpp files only. Everything is in an unnamed namespace for the reason isa_table.hpp gives.
 #pragma once
 
+#include "backends/host/isa_prepacked.hpp"
 #include "backends/host/isa_table.hpp"
 #include "backends/host/isa_transpose.hpp"
 
@@ -349,6 +350,9 @@ template <DType T, PackKind KIND>
 inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                     std::int64_t length, void* panel) {
   std::uint32_t* out = static_cast<std::uint32_t*>(panel);
+  if constexpr (KIND == PackKind::i16 || has_second(T)) {
+    if (s.prepacked) return pack_prepacked<T, KIND>(s, p0, count, width, k0, length, out);
+  }
   if (s.k_contiguous)
     pack_k_contiguous<T, KIND>(s, p0, count, width, k0, length, out);
   else

@@ -25,16 +25,18 @@ constexpr int elements_per_word(PackKind kind) noexcept {
   return kind == PackKind::f32 ? 1 : 2;
 }
 
-// Columns of a panel of packed B, whatever the width of a register tile: all tiles read the same panels.
+// Columns of a panel of B, whatever the width of a register tile: all tiles read the same panels, packed by a call or
+// ahead of it (ckgen/prepack.hpp).
 inline constexpr int kPanelColumns = 16;
+inline constexpr int kMostPanels = 4;  // of the widest tile
 
-// acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and nr / kPanelColumns panels
-// b = [words][kPanelColumns], b_stride words from one to the next.
+// acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and panels of B: columns
+// kPanelColumns * i ff. are [words][kPanelColumns] from word b_panels[i] of b on.
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
   kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
 };
-using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, std::int64_t b_stride, void* acc,
+using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, const std::int64_t* b_panels, void* acc,
                          std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale);
 struct MicroKernel {
   std::int32_t mr, nr;
@@ -48,6 +50,7 @@ struct PackSource {
   PackKind kind;
   bool k_contiguous;  // element (p, k) at p*ld + k, otherwise at k*ld + p
   bool preshuffled;   // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
+  bool prepacked;     // element (p, k) where ckgen/prepack.hpp puts it; ld is then the words of a panel
   std::int64_t ld;
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly

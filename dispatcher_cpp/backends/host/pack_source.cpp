@@ -1,6 +1,8 @@
 #include "backends/host/pack_source.hpp"
 
+#include "backends/host/fused.hpp"
 #include "ckgen/codecs.hpp"
+#include "ckgen/prepack.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -75,6 +77,21 @@ void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std
     else
       std::memset(out, 0, words * kPanelColumns * 4);
   }
+}
+
+PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept {
+  if (args.b_prepacked) {
+    const std::int64_t entry = args.batch_stride_b == 0 ? 0 : batch;
+    const auto* panels = static_cast<const unsigned char*>(args.b) + sizeof(PackedBHeader);
+    PackSource s = make_pack_source(kind, traits.b, panels + entry * packed_b_stride(traits.b, args.n, args.k),
+                                    packed_b_words(traits.b, args.k), true, false);
+    s.prepacked = true;
+    return s;
+  }
+  const unsigned char* base = element(args.b, traits.b, batch * args.batch_stride_b);
+  PackSource s = make_pack_source(kind, traits.b, base, traits.preshuffle_b ? args.k : args.ldb,
+                                  !b_is_row_major(traits.layout), traits.preshuffle_b);
+  return combined(s, traits.b_op, args.b1, batch * args.batch_stride_b);
 }
 
 }  // namespace host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/host/isa_table.hpp"
+#include "ckgen/gemm_types.hpp"
 
 #include <cstdint>
 
@@ -22,6 +23,9 @@ PackSource make_pack_source(PackKind kind, DType type, const void* base, std::in
 /// the next: `width` columns, of which those beyond `count` are zero. `width` is a multiple of kPanelColumns.
 void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std::int64_t count, std::int64_t width,
                   std::int64_t k0, std::int64_t length, std::int64_t stride, void* panels) noexcept;
+
+/// B of entry `batch` of a product, as its layout or GemmArgs::b_prepacked says.
+PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept;
 
 }  // namespace host
 }  // namespace v1
