@@ -63,10 +63,19 @@ std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, 
   return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
 }
 
+// Whether prepacked int8 has a kernel of the tile that a plain B would have, whose workspace then suffices.
+bool has_bytes_kernel(const GemmTraits& traits, const Blocking& b, std::int64_t m) noexcept {
+  if (!is_exact(traits)) return false;
+  const MicroKernel* bytes = pick_micro(b.isa->menu[static_cast<int>(PackKind::i8)], b.mr, b.nr, m);
+  const MicroKernel* plain = pick_micro(b.isa->menu[static_cast<int>(b.kind)], b.mr, b.nr, m);
+  return bytes != nullptr && bytes->mr == plain->mr;
+}
+
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
   blocking.few_rows = rows == RowOrder::any || is_exact(traits);
   blocking.prepacked = args.b_prepacked;
+  if (args.b_prepacked && has_bytes_kernel(traits, blocking, args.m)) blocking.kind = PackKind::i8;
   if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
   execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
