@@ -22,7 +22,7 @@ SIGNATURES = {"fp32": "gemm_fp32_rcr", "bf16": "gemm_bf16_rcr", "int8": "gemm_in
 ROWS = (1, 4, 8, 16)
 
 
-def rows(run: Run) -> Iterator[Row]:
+def compared(run: Run) -> Iterator[Row]:
     """A row for each type and number of rows, and one against reading for each type at one row."""
     cases = {f"{name}-rows{m}": (text, m) for name, text in SIGNATURES.items() for m in ROWS}
     chosen = {name: case for name, case in cases.items() if run.wants(name) or run.wants(f"{name}-read")}
@@ -54,4 +54,4 @@ def rows(run: Run) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    main(rows, __doc__)
+    main(compared, __doc__)

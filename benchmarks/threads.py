@@ -20,7 +20,7 @@ BODIES = {"empty": (0, float("inf")), "busy": (20_000, float("inf")), "little": 
 _ROUNDS = {"close": 20_000, "apart": 1000}
 
 
-def rows(run: Run) -> Iterator[Row]:
+def compared(run: Run) -> Iterator[Row]:
     """A row for each pause and body."""
     chosen = [(body, pause) for body in BODIES for pause in PAUSES if run.wants(f"{body}-{pause}")]
     if not chosen:
@@ -45,4 +45,4 @@ def _taken(library: ctypes.CDLL, threads: int, body: str, pause: str, rounds: in
 
 
 if __name__ == "__main__":
-    main(rows, __doc__)
+    main(compared, __doc__)
