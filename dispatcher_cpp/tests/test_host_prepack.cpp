@@ -36,7 +36,7 @@ void randomise(DType type, Bytes& all, unsigned seed) {
   std::uniform_real_distribution<float> real(-1.0F, 1.0F);
   const auto elements = static_cast<std::int64_t>(all.size()) * 8 / bits(type);
   for (std::int64_t i = 0; i < elements; ++i)
-    write(type, all.data(), i, type == DType::int8 ? static_cast<float>(random() % 255) - 127 : real(random));
+    write(type, all.data(), i, type == DType::int8 ? static_cast<float>(random() % 256) - 128 : real(random));
 }
 
 PlainB plain_of(const GemmArgs& x) {

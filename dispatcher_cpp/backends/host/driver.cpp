@@ -282,7 +282,7 @@ class Problem {
   // Row `r` of the part.
   void finish_row(const Item& item, std::int64_t r, const void* acc, bool with_bias, float* out) const noexcept {
     const std::int64_t row = part_.m0 + r, column = part_.n0 + item.j0 * nr_;
-    FinishArgs f{acc, g_.kind == PackKind::i16, columns(item), 1.0f, 1.0f, nullptr, nullptr};
+    FinishArgs f{acc, has_int_sums(g_.kind), columns(item), 1.0f, 1.0f, nullptr, nullptr};
     if (traits_.quant == Quant::per_tensor) {
       f.a_scale = *static_cast<const float*>(a_scale_);
       f.b_scalar = *static_cast<const float*>(b_scale_);
@@ -295,9 +295,7 @@ class Problem {
     apply_epilogue(*g_.isa, traits_, args_, batch_, row, column, f.n, out);
   }
 
-  bool int_total() const noexcept {
-    return g_.kind == PackKind::i16 && (g_.split_mode != 2 || traits_.c == DType::int32);
-  }
+  bool int_total() const noexcept { return has_int_sums(g_.kind) && (g_.split_mode != 2 || traits_.c == DType::int32); }
 
   // total += this split, the way the split mode says. Integer sums wrap like the GPU's, hence unsigned.
   void fold_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
@@ -337,7 +335,7 @@ class Problem {
         std::memcpy(out, acc, static_cast<std::size_t>(n) * 4);
         continue;
       }
-      if (!finished && !(plain && bias_ == nullptr && g_.kind != PackKind::i16)) {
+      if (!finished && !(plain && bias_ == nullptr && !has_int_sums(g_.kind))) {
         finish_row(item, first + r, acc, true, row);
         values = row;
       }

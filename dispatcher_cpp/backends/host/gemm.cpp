@@ -5,6 +5,7 @@
 #include "backends/host/check_gemm.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
+#include "ckgen/prepack.hpp"
 
 #include <algorithm>
 
@@ -58,9 +59,22 @@ Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamK
 
 // ---- whole products -------------------------------------------------------------------------------------------------
 
-// Few rows have kernels of their own, but not for every stride: memory for either.
+// How prepacked B is computed: int8 four products at a time where there are such kernels.
+Blocking prepacked_blocking(const GemmTraits& traits, Blocking b) noexcept {
+  b.prepacked = true;
+  const IsaTable::Menu& bytes = b.isa->menu[static_cast<int>(PackKind::i8)];
+  const bool grouped = traits.quant == Quant::blockscale || traits.quant == Quant::mx;
+  if (is_exact(traits) && !grouped && pick_micro(bytes, b.mr, b.nr, 1) != nullptr) b.kind = PackKind::i8;
+  return b;
+}
+
+// Few rows have kernels of their own, but not for every stride, and B may be prepacked where no twin is: memory for
+// all.
 std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
-  return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
+  const std::size_t plain =
+      std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
+  if (!blocking.dots || !can_prepack(traits.b)) return plain;
+  return std::max(plain, make_geometry(traits, prepacked_blocking(traits, blocking), size).bytes);
 }
 
 // What is packed as it is costs so little to pack that from here on the register tiles win.
@@ -68,15 +82,17 @@ constexpr std::int64_t kRowsToPack = 5;
 
 bool packs_as_it_is(const GemmTraits& t, const Blocking& b) noexcept {
   const DType type = b.kind == PackKind::bf16 ? DType::bf16 : DType::fp32;
-  return b.isa != &kIsaV3 && b.kind != PackKind::i16 && t.a == type && t.b == type;
+  return b.isa != &kIsaV3 && !has_int_sums(b.kind) && t.a == type && t.b == type;
 }
 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
   const bool in_any_order = rows == RowOrder::any || is_exact(traits);
   blocking.few_rows = in_any_order && (args.m < kRowsToPack || !packs_as_it_is(traits, blocking));
-  blocking.prepacked = args.b_prepacked;
-  if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
+  if (args.b_prepacked)
+    blocking = prepacked_blocking(traits, blocking);
+  else if (execute_small_m(traits, blocking, args, workspace))
+    return;
   execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 

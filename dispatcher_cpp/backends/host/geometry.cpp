@@ -26,7 +26,8 @@ constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
 
 // Whether the words that a kernel multiplies are those of prepacked panels.
 bool has_prepacked_words(PackKind kind, DType b) noexcept {
-  return (kind == PackKind::f32 && b == DType::fp32) || (kind == PackKind::bf16 && b == DType::bf16);
+  return (kind == PackKind::f32 && b == DType::fp32) || (kind == PackKind::bf16 && b == DType::bf16) ||
+         kind == PackKind::i8;
 }
 
 const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr) noexcept {

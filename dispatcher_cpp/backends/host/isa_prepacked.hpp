@@ -62,6 +62,29 @@ void pack_prepacked_bytewise(const PackSource& s, std::int64_t p0, std::int64_t 
     }
 }
 
+#if CKGEN_HOST_LEVEL >= 5
+// A as PackKind::i8; what is beyond K is multiplied with the zeros of B.
+inline void pack_raised_bytes(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                              std::int64_t length, std::uint32_t* panel) {
+  const std::int64_t step_p = s.k_contiguous ? s.ld : 1, step_k = s.k_contiguous ? 1 : s.ld;
+  for (std::int64_t r = 0; r < width; ++r) {
+    const bool is_there = r < count;
+    const std::int64_t p = !is_there ? 0 : s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]};
+    const unsigned char* row = s.base + p * step_p + k0 * step_k;
+    for (std::int64_t w = 0; w * 4 < length; ++w) {
+      const std::int64_t left = is_there ? length - w * 4 : 0;
+      std::uint32_t word = 0;
+      if (left >= 4 && s.k_contiguous)
+        __builtin_memcpy(&word, row + w * 4, 4);
+      else
+        for (std::int64_t i = 0; i < 4 && i < left; ++i)
+          word |= static_cast<std::uint32_t>(row[(w * 4 + i) * step_k]) << (8 * i);
+      panel[w * width + r] = word ^ 0x80808080U;
+    }
+  }
+}
+#endif
+
 template <DType T, PackKind KIND>
 void pack_prepacked(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                     std::int64_t length, std::uint32_t* panel) {

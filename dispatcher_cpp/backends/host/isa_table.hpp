@@ -19,10 +19,14 @@ enum class PackKind : std::uint8_t {
   f32,   // one fp32; fp32 FMA
   i16,   // two int16 widened from int8; exact int32 sums
   bf16,  // two bf16; dot product into fp32
+  i8,    // four bytes: int8 of a prepacked B, int8 with 128 added of its A; exact int32 sums
 };
-inline constexpr int kPackKinds = 3;
+inline constexpr int kPackKinds = 4;
 constexpr int elements_per_word(PackKind kind) noexcept {
-  return kind == PackKind::f32 ? 1 : 2;
+  return kind == PackKind::f32 ? 1 : kind == PackKind::i8 ? 4 : 2;
+}
+constexpr bool has_int_sums(PackKind kind) noexcept {
+  return kind == PackKind::i16 || kind == PackKind::i8;
 }
 
 // Columns of a panel of B, whatever the width of a register tile: all tiles read the same panels, packed by a call or
@@ -146,7 +150,7 @@ struct IsaTable {
   SmallKernelsFn small;
   E8m0Fn e8m0;
   MostFn most;
-  FmhaKernels fmha[kPackKinds];  // none of i16
+  FmhaKernels fmha[kPackKinds];  // none of integers
 };
 
 extern const IsaTable kIsaV3;

@@ -30,6 +30,8 @@ thread_local int most_threads = 0;  // ThreadLimit; 0: no limit
 // worker looks for more work for about twice as long as the last caller was away, and not at all after it was long.
 constexpr std::chrono::microseconds kLeastPatience{20};
 constexpr std::chrono::microseconds kMostPatience{200};
+// How long a caller that is done looks for the end of its workers before it sleeps.
+constexpr std::chrono::microseconds kCallersPatience{50};
 // Nobody is woken for less work than this, unless so many calls came without a pause.
 constexpr double kWorthWaking = 1e7;
 constexpr int kStreak = 8;
@@ -169,7 +171,7 @@ class Pool {
 
   void await(Job& job) noexcept {
     const auto is_done = [&job] { return job.active.load(std::memory_order_acquire) == 0; };
-    if (spin_until(kMostPatience, is_done)) return;
+    if (spin_until(kCallersPatience, is_done)) return;
     std::unique_lock<std::mutex> lock(mutex_);
     job.is_awaited = true;
     while (!is_done()) {
