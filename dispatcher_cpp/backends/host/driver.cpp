@@ -188,8 +188,42 @@ class Problem {
     store(item, fold ? total : acc, slot);
   }
 
+  // The same by a kernel that reads B in place: all rows are in this item.
+  void accumulate_in_place(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k), count = columns(item);
+    const auto* a = reinterpret_cast<const std::uint32_t*>(workspace_) + s * g_.split_words * mr_;
+    auto* acc = reinterpret_cast<float*>(slot);
+    InPlaceCall call{&b_,         part_.n0 + (item.n0 + item.j0) * nr_,
+                     count,       begin,
+                     end - begin, a,
+                     mr_,         g_.words * mr_,
+                     g_.size.m,   acc,
+                     g_.acc_ld,   0,
+                     nullptr,     nullptr};
+    if (g_.group == 0) return g_.in_place(call);
+    const auto* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
+    const auto* b_scales = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset);
+    constexpr std::int64_t kColumns = 32;  // go through all groups together
+    for (std::int64_t n = 0; n < count; n += kColumns) {
+      call.n0 = part_.n0 + (item.n0 + item.j0) * nr_ + n;
+      call.columns = std::min(kColumns, count - n);
+      call.acc = acc + n;
+      for (std::int64_t k = begin; k < end; k = call.k0 + call.depth) {
+        const std::int64_t q = k / g_.group, of_block = begin + ((k - begin) / g_.kc + 1) * g_.kc;
+        call.k0 = k;
+        call.depth = std::min({(q + 1) * g_.group, of_block, end}) - k;
+        call.a = a + (k - begin) * mr_;
+        call.flags = k == begin ? kScaled : kScaled | kAccumulate;
+        call.a_scale = a_scales + q * g_.m_super * mr_;
+        call.b_scale = b_scales + q * g_.pn * nr_ + n;
+        g_.in_place(call);
+      }
+    }
+  }
+
   // The accumulators of one split, from zero.
   void accumulate(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
+    if (g_.in_place != nullptr) return accumulate_in_place(item, s, slot);
     const std::int64_t e = elements_per_word(g_.kind);
     const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
     const float* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);

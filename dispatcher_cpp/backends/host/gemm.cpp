@@ -3,6 +3,7 @@
 
 #include "backends/host/blocking.hpp"
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/in_place.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
 
@@ -53,14 +54,17 @@ Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamK
 
 // Few rows have kernels of their own, but not for every stride: memory for either.
 std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
-  return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
+  const Blocking whole = in_place_blocking(traits, blocking, size.m);
+  return std::max(make_geometry(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
 }
 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
-  blocking.few_rows = rows == RowOrder::any || is_exact(traits);
+  const bool any_order = rows == RowOrder::any || is_exact(traits);
+  blocking.few_rows = any_order && !is_faster_in_place(traits, blocking, args.m);
   if (execute_small_m(traits, blocking, args, workspace)) return;
-  execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
+  const Blocking whole = in_place_blocking(traits, blocking, args.m);
+  execute(make_geometry(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   Geometry g{};
   g.isa = blocking.isa;
   g.kind = blocking.kind;
+  g.in_place = blocking.in_place;
   g.size = sizes;
   g.micro = pick_micro(blocking.isa->menu[static_cast<int>(blocking.kind)], blocking.mr, blocking.nr, sizes.m);
   const std::int64_t mr = g.micro->mr, nr = g.micro->nr, e = elements_per_word(g.kind);
