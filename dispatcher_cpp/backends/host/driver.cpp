@@ -117,8 +117,10 @@ class Problem {
   }
 
   void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
+    if (g_.groups == 0) return;
     for (std::int64_t r = 0; r < width; ++r) {
       const std::int64_t p = part_.n0 + p0 + r;
+      const std::int64_t of_block = p / traits_.scale_block.n * g_.groups;
       for (std::int64_t q = 0; q < g_.groups; ++q) {
         float v = 0.0f;
         if (p0 + r < g_.size.n) {
@@ -127,7 +129,7 @@ class Problem {
           else if (b_scale_ == nullptr)
             v = 1.0f;
           else
-            v = static_cast<const float*>(b_scale_)[(p / traits_.scale_block.n) * g_.groups + q];
+            v = static_cast<const float*>(b_scale_)[of_block + q];
         }
         out[q * stride + r] = v;
       }

@@ -64,20 +64,17 @@ struct Bf16Words : DotSum {
   void operator()(VecI words, VecI (&x)[1]) const { x[0] = words; }
 };
 
-// Which bytes of two vectors, of the low and of the high bytes of four codes' bf16 values a word, step `step` has.
-template <int PER_STEP>
-struct CodeBytes {
-  unsigned char value[4 / PER_STEP][64] = {};
-  constexpr CodeBytes() {
-    for (int step = 0; step < 4 / PER_STEP; ++step)
-      for (int i = 0; i < 64; ++i) {
-        const int code = i / 4 * 4 + step * PER_STEP + (PER_STEP == 2 ? i % 4 / 2 : 0);
-        value[step][i] = static_cast<unsigned char>(code + i % 2 * 64);
-      }
+// Which bytes of two vectors, of the low and of the high bytes of four codes' bf16 values a word, are its first two
+// values, and its last two.
+struct PairBytes {
+  unsigned char value[2][64] = {};
+  constexpr PairBytes() {
+    for (int pair = 0; pair < 2; ++pair)
+      for (int i = 0; i < 64; ++i)
+        value[pair][i] = static_cast<unsigned char>(i / 4 * 4 + 2 * pair + i % 4 / 2 + i % 2 * 64);
   }
 };
-template <int PER_STEP>
-constexpr CodeBytes<PER_STEP> kCodeBytes{};
+constexpr PairBytes kPairBytes;
 
 template <DType T>
 struct Fp8Pairs : DotSum {
@@ -86,7 +83,7 @@ struct Fp8Pairs : DotSum {
   void operator()(VecI words, VecI (&x)[2]) const {
     VecI low, high;
     decode.bytes(words, low, high);
-    for (int i = 0; i < 2; ++i) x[i] = _mm512_permutex2var_epi8(low, _mm512_loadu_si512(kCodeBytes<2>.value[i]), high);
+    for (int i = 0; i < 2; ++i) x[i] = _mm512_permutex2var_epi8(low, _mm512_loadu_si512(kPairBytes.value[i]), high);
   }
   Fp8ToBf16<T> decode;
 };
@@ -94,15 +91,20 @@ struct Fp8Pairs : DotSum {
 template <DType T>
 struct Fp8Codes : FmaSum {
   static constexpr int kElements = 4, kSteps = 4;
-  explicit Fp8Codes(const PackSource& b) : decode(b.table16) {}
+  explicit Fp8Codes(const PackSource& b) : pairs(b), halves(b) {}
   void operator()(VecI words, VecF (&x)[4]) const {
-    VecI low, high;
-    decode.bytes(words, low, high);
-    for (int i = 0; i < 4; ++i)
-      x[i] = _mm512_castsi512_ps(
-          _mm512_maskz_permutex2var_epi8(0xcccccccccccccccc, low, _mm512_loadu_si512(kCodeBytes<1>.value[i]), high));
+    VecI pair[2];
+    pairs(words, pair);
+    VecF first[2], last[2];
+    halves(pair[0], first);
+    halves(pair[1], last);
+    for (int i = 0; i < 2; ++i) {
+      x[i] = first[i];
+      x[2 + i] = last[i];
+    }
   }
-  Fp8ToBf16<T> decode;
+  Fp8Pairs<T> pairs;
+  Bf16Halves halves;
 };
 #endif
 
