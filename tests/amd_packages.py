@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.build.amd.pins import Pin, Role
+from ckgen.build.amd.pins import Role
+from ckgen.build.packages.pin import Pin
 
 VERSION = "1.2"
 

@@ -54,8 +54,8 @@ texts() (
   [ "${#failed[@]}" -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
 )
 declare -A begun=()
-begin() {  # log, command: runs beside what follows, which leaves a processor to its one thread
-  "${@:2}" >"build/$1.log" 2>&1 &
+begin() {  # log, command: runs beside what follows, of which it takes only what is left of the processors
+  ( renice -n 19 -p "$BASHPID" >/dev/null; exec >"build/$1.log" 2>&1; "${@:2}" ) &
   begun[$1]=$!
 }
 ended() {  # log
@@ -73,24 +73,31 @@ build() {
   cmake --build --preset ci
 }
 
-sanitized() (  # preset: asan or tsan, each in its own build folder
-  export CCACHE_DISABLE=1  # nothing else is compiled like this
+sanitized() {  # preset: asan or tsan, each in its own build folder
   cmake --preset "$1" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log"; return 1; }
   cmake --build --preset "$1" && tools/in_shards.sh "build/$1/ckgen/dispatcher_cpp/tests"
+}
+sanitizers() (
+  export CCACHE_DISABLE=1  # nothing else is compiled like this
+  failed=() times=()
+  check "address and undefined-behaviour sanitizers" sanitized asan
+  check "thread sanitizer" sanitized tsan
+  printf '%s\n' "${times[@]}"
+  [ "${#failed[@]}" -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
 )
 
 mkdir -p build
+begin toolchain ckgen toolchain amd --also older-ck
 begin texts texts
 check "C++ build" build
-check "texts" ended texts
-begin toolchain ckgen toolchain amd --also older-ck
 check "ctest" ctest --preset ci --parallel "$(nproc)"
-check "address and undefined-behaviour sanitizers" sanitized asan
-check "thread sanitizer" sanitized tsan
 check "AMD toolchain" ended toolchain
+begin sanitizers sanitizers
 export CKGEN_REQUIRE_AMD=1
 check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
+check "texts" ended texts
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile --no-loadscope-reorder
+check "what is left of the sanitizers" ended sanitizers
 
 printf '%s\n' "${times[@]}" "$(printf '%6d s  in all' "$SECONDS")"
 if [ "${#failed[@]}" -gt 0 ]; then

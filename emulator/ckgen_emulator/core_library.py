@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from ckgen.build.amd.place import cache_room
+from ckgen.build.packages.place import cache_room
 from ckgen.model.errors import UsageError
 
 SOURCES = Path(__file__).parent / "core"

@@ -123,7 +123,7 @@ def _environment(tree: Path) -> Mapping[str, str]:
 
 def _link_cache(folder: Path) -> None:
     """The user's cache, but for the emulator's core."""
-    from ckgen.build.amd.place import cache_dir
+    from ckgen.build.packages.place import cache_dir
 
     folder.mkdir()
     real = cache_dir()

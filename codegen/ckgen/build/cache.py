@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ckgen.build.amd.place import cache_room
 from ckgen.build.entry import Entry, digests_of, read_entry, write_entry
 from ckgen.build.headers import still_same
 from ckgen.build.job import Job
+from ckgen.build.packages.place import cache_room
 
 _FRESH = 60
 """Seconds for which a new folder or lock is let alone: its maker may not have locked it yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Protocol
 
@@ -99,3 +100,8 @@ class Toolchain(Protocol):
     def reports(self, name: str, code: bytes, assembly: Path) -> tuple[KernelReport, ...]:
         """What is in a code object; InputError for what is none. `assembly` is what `device_steps` left of it."""
         ...
+
+
+def digest_of_parts(*parts: str) -> str:
+    """One sha256 of several texts, in their order."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

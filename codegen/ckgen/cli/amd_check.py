@@ -64,8 +64,8 @@ def command(**params: Any) -> int:
     Needs the toolchain of `ckgen toolchain amd`. What was compiled before is not compiled again; a run that was stopped
     goes on where it was. Exit 1 if a kernel fails to compile or to pass the gate.
     """
-    from ckgen.build.amd.place import cache_room
     from ckgen.build.journal import Journal
+    from ckgen.build.packages.place import cache_room
     from ckgen.extension import AMD_CHECK, extension
 
     execute: Execute | None = None

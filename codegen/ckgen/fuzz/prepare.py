@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.build.amd.place import cache_room
+from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.fuzz.space import Space

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen import paths
-from ckgen.build.amd.place import cache_room
+from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.fuzz.decision import target_named
 from ckgen.fuzz.space import Space

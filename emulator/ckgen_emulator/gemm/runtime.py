@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.build.amd.place import cache_room
+from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import configure, need_compiler, run_step, tool
 from ckgen.version import __version__
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ckgen.build.amd.place import cache_room, default_prefix, known_prefix, new_prefix
+from ckgen.build.amd.place import default_prefix, known_prefix, new_prefix
 from ckgen.build.cache import default_cache
+from ckgen.build.packages.place import cache_room
 from ckgen.cli import cli
 from ckgen.model.errors import InputError
 

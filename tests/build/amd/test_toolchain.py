@@ -13,8 +13,9 @@ import pytest
 from amd_support import amd_toolchain
 from ckgen import paths
 from ckgen.build.amd.model import AmdToolchain, Kind
-from ckgen.build.amd.place import cache_dir, default_prefix
+from ckgen.build.amd.place import default_prefix
 from ckgen.build.amd.toolchain import Record, load, read_record, write_record
+from ckgen.build.packages.place import cache_dir
 from ckgen.model.errors import InputError
 
 UNIT = """\

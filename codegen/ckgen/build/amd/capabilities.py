@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.model import AmdToolchain, digest_of_parts
+from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.amd.probe_list import BASES, FOLDER, Probe, probes, probes_id
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.toolchain import digest_of_parts
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.json_document import parse_json
 from ckgen.specs.archs import processor_of

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen.build.amd.errors import toolchain_error
+from ckgen.build.packages.errors import toolchain_error
 
 HOST = "--target=x86_64-linux-gnu"
 """The host half of every unit: the machine's own glibc and libstdc++, whatever libc the compiler was built for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -11,7 +10,7 @@ from ckgen.build.amd.clang import HOST
 from ckgen.build.inspect import code_object
 from ckgen.build.inspect.report import KernelReport, reports_of
 from ckgen.build.job import Root
-from ckgen.build.toolchain import Steps
+from ckgen.build.toolchain import Steps, digest_of_parts
 from ckgen.build.unit_files import ASSEMBLY, CODE_OBJECT, DEPENDENCIES, OBJECT
 from ckgen.model.arch import Vendor
 
@@ -149,8 +148,3 @@ class AmdToolchain:
     def _includes(self) -> tuple[str, ...]:
         foreign = (part for path in self.ck.includes for part in ("-isystem", str(path)))
         return (*(f"-I{path}" for path in self.own), *foreign)
-
-
-def digest_of_parts(*parts: str) -> str:
-    """One sha256 of several texts, in their order."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ckgen.build.amd.clang import HOST, ask
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.model import AmdToolchain, CkTree, Kind, digest_of_parts
-from ckgen.build.amd.pins import Pin, Role, pins
+from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
+from ckgen.build.amd.pins import Role, pins
 from ckgen.build.amd.trees import ck_tree_of, folder_id, hip_headers
-from ckgen.build.amd.unpack import Package, unpacked
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.pin import Pin
+from ckgen.build.packages.unpack import Package, unpacked
+from ckgen.build.toolchain import digest_of_parts
 
 _PROGRAM = "ziglang/zig"
 _RESOURCES = "clang_tidy/data/lib/clang/22"

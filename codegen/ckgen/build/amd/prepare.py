@@ -11,19 +11,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen.build.amd import fetch as fetching
-from ckgen.build.amd import unpack as unpacking
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.lock import locked
 from ckgen.build.amd.model import AmdToolchain, Kind
-from ckgen.build.amd.pins import Pin, Role, wanted
+from ckgen.build.amd.pins import Role, wanted
 from ckgen.build.amd.rocm import rocm_toolchain
 from ckgen.build.amd.toolchain import Record, load, write_record
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.lock import locked
+from ckgen.build.packages.prepare import clear_unfinished, prepare_package
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import processor_of
 from ckgen.specs.targets import target_of_product
 
-_DOWNLOADS = "downloads"
 _PRODUCT = "MI300X"
 _FIRST_UNIT = """\
 #include <hip/hip_runtime.h>
@@ -51,8 +49,7 @@ def prepare_pinned(prefix: Path, say: Callable[[str], None], also: Iterable[Role
     if machine[0] != "linux" or machine[1] not in ("x86_64", "amd64"):
         raise UsageError(f"the pinned toolchain is for Linux on x86-64, not {'/'.join(machine)}: use --rocm")
     with locked(prefix, say):
-        fetching.clear_unfinished(prefix / _DOWNLOADS)
-        unpacking.clear_unfinished(prefix)
+        clear_unfinished(prefix)
         done = [line for pin in wanted(frozenset(also)) for line in prepare_package(pin, prefix, say)]
         write_record(prefix, Record(Kind.PINNED))
         toolchain = load(prefix)
@@ -69,22 +66,6 @@ def prepare_rocm(prefix: Path, rocm: Path, ck: Path | None, say: Callable[[str],
         _try(toolchain)
         write_record(prefix, record)
     return Prepared(toolchain, ())
-
-
-def prepare_package(pin: Pin, prefix: Path, say: Callable[[str], None]) -> list[str]:
-    """Downloads and unpacks what is missing or damaged; a line where something was done, none where all is there."""
-    package = unpacking.unpacked(pin, prefix)
-    damage = package.damage() if package is not None else None
-    intact = package is not None and damage is None
-    if intact and (not pin.kept or (prefix / _DOWNLOADS / pin.file).is_file()):
-        return []
-    say(f"{pin.name} {pin.version}: downloading")
-    archive = fetching.fetch(pin, prefix / _DOWNLOADS)
-    if intact:
-        return [f"downloaded {pin.name} {pin.version}"]
-    say(f"{pin.name} {pin.version}: unpacking")
-    unpacking.unpack(pin, archive, prefix)
-    return [f"{'mended' if damage else 'unpacked'} {pin.name} {pin.version}{f': {damage}' if damage else ''}"]
 
 
 def _try(toolchain: AmdToolchain) -> None:

@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 from ckgen.build.amd.clang import HOST, ClangFacts, ask
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.fetch import digest_of
-from ckgen.build.amd.model import AmdToolchain, CkTree, Kind, digest_of_parts
+from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
 from ckgen.build.amd.pinned import pinned_tree
 from ckgen.build.amd.trees import ck_tree_in, folder_id
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.fetch import digest_of
+from ckgen.build.toolchain import digest_of_parts
 from ckgen.model.errors import InputError
 
 _COMPILERS = ("bin/amdclang++", "llvm/bin/amdclang++", "lib/llvm/bin/amdclang++", "llvm/bin/clang++")

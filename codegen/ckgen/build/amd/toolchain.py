@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ckgen.build.amd import pinned
-from ckgen.build.amd.errors import toolchain_error
 from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
 from ckgen.build.amd.place import known_prefix
 from ckgen.build.amd.rocm import rocm_toolchain
+from ckgen.build.packages.errors import toolchain_error
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.json_document import parse_json
 

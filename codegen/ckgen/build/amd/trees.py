@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.build.amd.fetch import digest_of
 from ckgen.build.amd.model import CkTree
-from ckgen.build.amd.unpack import Package, tree_digest
+from ckgen.build.packages.fetch import digest_of
+from ckgen.build.packages.unpack import Package, tree_digest
 
 _FOLDERS = ("ck", "ck_tile")
 _MARKS = ("ck/ck.hpp", "ck_tile/core.hpp")

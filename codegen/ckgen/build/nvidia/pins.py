@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from ckgen.build.amd.pins import Pin, read_pins
+from ckgen.build.packages.pin import Pin, read_pins
 
 
 class Role(Enum):

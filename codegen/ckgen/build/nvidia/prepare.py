@@ -12,19 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen.build.amd import fetch as fetching
-from ckgen.build.amd import unpack as unpacking
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.lock import locked
-from ckgen.build.amd.prepare import prepare_package
 from ckgen.build.nvidia.model import NvidiaToolchain
 from ckgen.build.nvidia.pins import BESIDE_CUDA, Role, pins
 from ckgen.build.nvidia.toolchain import load, merged, write_record
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.lock import locked
+from ckgen.build.packages.prepare import clear_unfinished, prepare_package
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import processor_of
 from ckgen.specs.targets import target_of_product
 
-_DOWNLOADS = "downloads"
 _PRODUCT = "H100"
 _TREE = "nvidia/cu13"
 _FIRST_UNIT = 'extern "C" __global__ void ckgen_first(unsigned* out) { out[threadIdx.x] = blockIdx.x; }\n'
@@ -49,8 +46,7 @@ def prepare(prefix: Path, cuda: Path | None, say: Callable[[str], None]) -> Prep
         raise UsageError(f"the NVIDIA toolchain is for Linux on x86-64, not {'/'.join(machine)}")
     roles = BESIDE_CUDA if cuda is not None else tuple(Role)
     with locked(prefix, say):
-        fetching.clear_unfinished(prefix / _DOWNLOADS)
-        unpacking.clear_unfinished(prefix)
+        clear_unfinished(prefix)
         done = [line for role in roles for line in prepare_package(pins()[role], prefix, say)]
         if cuda is None and (done or not merged(prefix).is_dir()):
             say("making one tree of CUDA's wheels")

@@ -10,13 +10,13 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.fetch import digest_of
-from ckgen.build.amd.model import digest_of_parts
-from ckgen.build.amd.place import cache_dir, cache_room
-from ckgen.build.amd.unpack import Package, unpacked
 from ckgen.build.nvidia.model import Kind, NvidiaToolchain
 from ckgen.build.nvidia.pins import BESIDE_CUDA, Role, pins
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.fetch import digest_of
+from ckgen.build.packages.place import cache_dir, cache_room
+from ckgen.build.packages.unpack import Package, unpacked
+from ckgen.build.toolchain import digest_of_parts
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.json_document import parse_json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amd_packages import offline, sdist, wheel
-from ckgen.build.amd.fetch import clear_unfinished, digest_of, fetch
+from ckgen.build.packages.fetch import clear_unfinished, digest_of, fetch
 from ckgen.model.errors import InputError, UsageError
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ckgen.build.amd.lock import locked
+from ckgen.build.packages.lock import locked
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from ckgen.build.amd.lock import locked
+from ckgen.build.packages.lock import locked
 with locked(Path(sys.argv[1]), print):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from amd_packages import sdist, wheel
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.pins import Pin
 from ckgen.build.amd.trees import ck_tree_in, ck_tree_of
-from ckgen.build.amd.unpack import clear_unfinished, tree_digest, unpack, unpacked
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.pin import Pin
+from ckgen.build.packages.unpack import clear_unfinished, tree_digest, unpack, unpacked
 from ckgen.model.errors import InputError
 
 FILES = {"tiny/program": "run", "tiny/include/a.hpp": "a", "tiny/include/b/c.hpp": "c", "other/x.txt": "x"}

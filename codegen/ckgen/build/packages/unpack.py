@@ -14,8 +14,8 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.pins import Pin
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.pin import Pin
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.json_document import parse_json
 

@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ckgen.build.amd.errors import toolchain_error
-from ckgen.build.amd.pins import Pin
+from ckgen.build.packages.errors import toolchain_error
+from ckgen.build.packages.pin import Pin
 from ckgen.model.errors import UsageError
 
 _TAIL = 15
