@@ -1,7 +1,7 @@
 """What one order of additions for every M costs: on this CPU measured, on AMD's GPUs expected from the shipped tables.
 
 On the CPU `select` with the wish against `select` without, over projections of public models and a ladder of M, all in
-turns; below 1 the wish is slower. On GPUs: the geometric mean over the measured M of a target's ladders of what the
+turns; above 1 the wish is slower. On GPUs: the geometric mean over the measured M of a target's ladders of what the
 order's nearest measured kernel took over the winner there. A kernel at M takes at most what it took at the next larger
 M that it won; beyond its largest M its time is taken to grow with M. Tables hold winners alone, so what the order's
 best kernel would take at another winner's M is not known: these are bounds, not times.
@@ -49,7 +49,7 @@ def compared(run: Run) -> Iterator[Row]:
         for name, (text, (n, k)) in chosen.items():
             own = [_ratio(run, ours, text, (1, m, n, k)) for m in MS]
             ratios += own
-            told = {f"M = {m}": one for m, one in zip(MS, own, strict=True)}
+            told = {f"M = {m}": round(one, 3) for m, one in zip(MS, own, strict=True)}
             yield run.counted(name, f"time with the wish over without, {text}", f"M × {n} × {k}", "×", _mean(own), told)
         yield run.counted("cpu", "time with the wish over without", f"{len(ratios)} products", "×", _mean(ratios))
     if run.wants("expected"):

@@ -118,8 +118,10 @@ class Problem {
   }
 
   void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
+    if (g_.groups == 0) return;
     for (std::int64_t r = 0; r < width; ++r) {
       const std::int64_t p = part_.n0 + p0 + r;
+      const std::int64_t of_block = p / traits_.scale_block.n * g_.groups;
       for (std::int64_t q = 0; q < g_.groups; ++q) {
         float v = 0.0f;
         if (p0 + r < g_.size.n) {
@@ -128,7 +130,7 @@ class Problem {
           else if (b_scale_ == nullptr)
             v = 1.0f;
           else
-            v = static_cast<const float*>(b_scale_)[(p / traits_.scale_block.n) * g_.groups + q];
+            v = static_cast<const float*>(b_scale_)[of_block + q];
         }
         out[q * stride + r] = v;
       }
@@ -187,6 +189,11 @@ class Problem {
       each_block(item, slot, [&](const Block& block) { store(item, block, block.acc, slot); });
     }
     for (std::int64_t s = 0; s < g_.splits; ++s) {
+      if (g_.in_place != nullptr) {
+        accumulate_in_place(item, s, slot);
+        finish_split(item, {item.i0, item.i_count, slot, slot + g_.slot_total_offset}, s, slot);
+        continue;
+      }
       const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
       for (std::int64_t d0 = begin; d0 < end; d0 += g_.depth) {
         const std::int64_t d1 = std::min(d0 + g_.depth, end), column = item.j0 * nr_;
@@ -195,10 +202,47 @@ class Problem {
                        item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
         each_block(item, slot, [&](const Block& block) {
           accumulate(item, block, s, d0, d1, slot);
-          if (d1 < end) return;
-          if (g_.splits > 1) fold_split(item, block, s, slot);
-          if (s == g_.splits - 1) store(item, block, g_.splits > 1 ? block.total : block.acc, slot);
+          if (d1 == end) finish_split(item, block, s, slot);
         });
+      }
+    }
+  }
+
+  // What follows the last element of K of a split.
+  void finish_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
+    if (g_.splits > 1) fold_split(item, block, s, slot);
+    if (s == g_.splits - 1) store(item, block, g_.splits > 1 ? block.total : block.acc, slot);
+  }
+
+  // The same by a kernel that reads B in place: all rows are in this item.
+  void accumulate_in_place(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k), count = columns(item);
+    const auto* a = reinterpret_cast<const std::uint32_t*>(workspace_) + s * g_.split_words * mr_;
+    auto* acc = reinterpret_cast<float*>(slot);
+    InPlaceCall call{&b_,         part_.n0 + item.j0 * nr_,
+                     count,       begin,
+                     end - begin, a,
+                     mr_,         g_.words * mr_,
+                     g_.size.m,   acc,
+                     g_.acc_ld,   0,
+                     nullptr,     nullptr};
+    if (g_.group == 0) return g_.in_place(call);
+    const auto* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
+    const auto* b_scales = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset);
+    constexpr std::int64_t kColumns = 32;  // go through all groups together
+    for (std::int64_t n = 0; n < count; n += kColumns) {
+      call.n0 = part_.n0 + item.j0 * nr_ + n;
+      call.columns = std::min(kColumns, count - n);
+      call.acc = acc + n;
+      for (std::int64_t k = begin; k < end; k = call.k0 + call.depth) {
+        const std::int64_t q = k / g_.group, of_block = begin + ((k - begin) / g_.kc + 1) * g_.kc;
+        call.k0 = k;
+        call.depth = std::min({(q + 1) * g_.group, of_block, end}) - k;
+        call.a = a + (k - begin) * mr_;
+        call.flags = k == begin ? kScaled : kScaled | kAccumulate;
+        call.a_scale = a_scales + q * g_.m_super * mr_;
+        call.b_scale = b_scales + q * g_.item_n * nr_ + n;
+        g_.in_place(call);
       }
     }
   }

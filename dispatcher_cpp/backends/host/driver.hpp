@@ -40,12 +40,14 @@ struct Blocking {
   bool dots;               // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
   bool few_rows = true;    // kernels of small_m.hpp may compute few rows, in an order of their own
   bool prepacked = false;  // B is what pack_b() made
+  InPlaceFn in_place = nullptr;  // how few rows are computed where B lies (in_place.hpp); null: B is packed
 };
 
 struct Geometry {
   const IsaTable* isa;
   const MicroKernel* micro;
   const MicroKernel* tail;  // of the last panel of rows
+  InPlaceFn in_place;       // instead of packing B and `micro`; null: none
   PackKind kind;
   Sizes size;
   std::int64_t split, splits, kc, group;  // group: K elements that share a scale, 0 = none

@@ -3,6 +3,7 @@
 
 #include "backends/host/blocking.hpp"
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/in_place.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
 #include "ckgen/prepack.hpp"
@@ -71,29 +72,21 @@ Blocking prepacked_blocking(const GemmTraits& traits, Blocking b) noexcept {
 // Few rows have kernels of their own, but not for every stride, and B may be prepacked where no twin is: memory for
 // all.
 std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
+  const Blocking whole = in_place_blocking(traits, blocking, size.m);
   const std::size_t plain =
-      std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
+      std::max(make_geometry(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
   if (!blocking.dots || !can_prepack(traits.b)) return plain;
   return std::max(plain, make_geometry(traits, prepacked_blocking(traits, blocking), size).bytes);
 }
 
-// What is packed as it is costs so little to pack that from here on the register tiles win.
-constexpr std::int64_t kRowsToPack = 5;
-
-bool packs_as_it_is(const GemmTraits& t, const Blocking& b) noexcept {
-  const DType type = b.kind == PackKind::bf16 ? DType::bf16 : DType::fp32;
-  return b.isa != &kIsaV3 && !has_int_sums(b.kind) && t.a == type && t.b == type;
-}
-
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
-  const bool in_any_order = rows == RowOrder::any || is_exact(traits);
-  blocking.few_rows = in_any_order && (args.m < kRowsToPack || !packs_as_it_is(traits, blocking));
-  if (args.b_prepacked)
-    blocking = prepacked_blocking(traits, blocking);
-  else if (execute_small_m(traits, blocking, args, workspace))
-    return;
-  execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
+  const bool any_order = rows == RowOrder::any || is_exact(traits);
+  blocking.few_rows = any_order && !is_faster_in_place(traits, blocking, args.m);
+  if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
+  const Blocking whole =
+      args.b_prepacked ? prepacked_blocking(traits, blocking) : in_place_blocking(traits, blocking, args.m);
+  execute(make_geometry(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   Geometry g{};
   g.isa = blocking.isa;
   g.kind = blocking.kind;
+  g.in_place = blocking.in_place;
   g.size = sizes;
   const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
   const double all_flops = flops * static_cast<double>(sizes.batch);
@@ -123,6 +124,11 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.tail = pick_micro(menu, g.micro->mr, blocking.nr, sizes.m - (g.m_panels - 1) * mr);
   g.m_super = ceil_div(rows, mr);
   g.pm = std::min(g.m_super, std::max<std::int64_t>(1, blocking.block_m / mr));
+  if (g.m_super < g.m_panels) g.in_place = nullptr;
+  if (g.in_place != nullptr) {  // all rows at once, of panels alike
+    g.tail = g.micro;
+    g.pm = g.m_super;
+  }
   g.item_m = item_rows(g, mr);
 
   std::size_t at = words_bytes(g.m_super * mr, g.words);
@@ -131,7 +137,8 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.slots_offset = at;
 
   // Of a block the most that its rows can be, so that fewer rows never need more.
-  const std::int64_t block_rows = std::min(g.item_m * mr, std::max<std::int64_t>(blocking.block_m, tallest));
+  const std::int64_t block_rows =
+      std::min(g.item_m * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
   const std::int64_t acc_rows = g.one_pass ? block_rows : g.item_m * mr;
   std::size_t slot = words_bytes(acc_rows, g.acc_ld);
   g.slot_total_offset = slot;
@@ -139,7 +146,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.slot_row_offset = slot;
   slot += words_bytes(g.item_n * nr, 1);
   g.slot_b_offset = slot;
-  if (!g.reads_prepacked) slot += words_bytes(g.item_n * nr, g.depth_words);
+  if (!g.reads_prepacked && g.in_place == nullptr) slot += words_bytes(g.item_n * nr, g.depth_words);
   g.slot_b_scale_offset = slot;
   slot += words_bytes(g.item_n * nr, g.groups);
   g.slot_bytes = slot;

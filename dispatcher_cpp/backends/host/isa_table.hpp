@@ -69,6 +69,23 @@ struct PackSource {
 using PackFn = void (*)(const PackSource& source, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                         std::int64_t length, void* panel);
 
+// Rows [n0, n0 + columns) of a k_contiguous B x k [k0, k0 + depth), as they lie in memory, times `rows` rows of A: acc
+// and flags as a MicroFn takes them after a PackFn, in the same order of additions.
+inline constexpr int kInPlaceRows = 16;  // at most
+struct InPlaceCall {
+  const PackSource* b;
+  std::int64_t n0, columns, k0, depth;
+  const std::uint32_t* a;  // panels [words][mr] of A, panel_words words apart
+  std::int64_t mr, panel_words, rows;
+  float* acc;  // of whole 16 columns
+  std::int64_t ld;
+  unsigned flags;
+  const float *a_scale, *b_scale;
+};
+using InPlaceFn = void (*)(const InPlaceCall& call);
+// Null: no kernel that reads this type for panels of this kind.
+using InPlaceKernelFn = InPlaceFn (*)(PackKind kind, DType b);
+
 // out[j] = (acc[j] * a_scale) * b_scale[j] + bias[j]; b_scale null: b_scalar; bias null: nothing is added.
 struct FinishArgs {
   const void* acc;
@@ -150,6 +167,7 @@ struct IsaTable {
   SmallKernelsFn small;
   E8m0Fn e8m0;
   MostFn most;
+  InPlaceKernelFn in_place;
   FmhaKernels fmha[kPackKinds];  // none of integers
 };
 
