@@ -35,7 +35,7 @@ MS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _EFFORT = Effort(seconds=0.4, least=3, most=15, sample=0.01)
 
 
-def compared(run: Run) -> Iterator[Row]:
+def rows(run: Run) -> Iterator[Row]:
     """The mean of each type and projection, then of all; the expected loss of each module and target."""
     chosen = {
         f"{name}-{layer}": (text, sizes)
@@ -117,4 +117,4 @@ def _mean(values: Sequence[float]) -> float:
 
 
 if __name__ == "__main__":
-    main(compared, __doc__)
+    main(rows, __doc__)
