@@ -17,7 +17,7 @@ constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
 // A batch of problems smaller than this runs one problem per thread.
 constexpr double kSmallProblemFlops = 5e7;
 
-// What an item reads of A at a time while it reads prepacked panels of B once.
+// What an item of one row of tiles reads of A at a time while it reads prepacked panels of B.
 constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
 
 // Whether the words that a kernel multiplies are those of prepacked panels.
@@ -92,8 +92,8 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   }
   g.in_place = blocking.prepacked && g.micro->run_prepacked != nullptr && has_prepacked_words(g.kind, traits.b) &&
                g.splits <= 1 && g.groups == 0;
-  // B is read in longer runs where A stays in a core's cache nevertheless.
-  if (g.in_place && g.fused) g.kc = std::max(g.kc, kPanelsABytes / 4 / (g.pm * mr) * e);
+  // B is read once, and in longer runs where A stays in a core's cache nevertheless.
+  if (g.in_place && g.m_panels == 1) g.kc = std::max(g.kc, kPanelsABytes / 4 / mr * e);
   g.m_super = g.fused ? g.pm : superblock(g.m_panels, g.pm, mr * g.words * 4, kPackedABytes);
   g.n_super = g.fused ? g.n_panels : superblock(g.n_panels, g.pn, nr * g.words * 4, kPackedBBytes);
   g.acc_ld = g.pn * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
