@@ -105,30 +105,30 @@ int meet(int wanted, int threads, double work) {
   return __builtin_popcount(static_cast<unsigned>(slots.load()));
 }
 
-// Of what starts while both callers are at work, most finds no more threads at work than there are: a worker that is
-// one too many leaves after what it has begun.
+// One caller has all threads for long, then another comes: of what starts while both are at work, most finds no more
+// threads at work than there are, since a worker that is one too many leaves after what it has begun.
 TEST(ParallelFor, CallersAtTheSameTimeDivideTheThreads) {
   const int all = host::all_threads();
   ASSERT_GE(all, 3);
-  std::atomic<int> inside{0}, arrived{0};  // inside: of the one caller, and 256 times that of the other
+  std::atomic<int> inside{0};  // of the one caller, and 256 times that of the other
   std::atomic<int> together{0}, in_full{0}, too_many{0};
-  const auto call = [&](int own) {
-    ++arrived;
-    while (arrived < 2) usleep(100);
-    for (int i = 0; i < 500 && together < 400; ++i)
-      host::parallel_for(32, all, [&](std::int64_t, int) {
-        const int both = inside += own, now = both % 256 + both / 256;
-        if (both % 256 > 0 && both / 256 > 0) {
-          ++together;
-          if (now == all) ++in_full;
-          if (now > all) ++too_many;
-        }
-        usleep(200);
-        inside -= own;
-      });
+  std::atomic<bool> is_over{false};
+  const auto item = [&](int own) {
+    const int both = inside += own, now = both % 256 + both / 256;
+    if (both % 256 > 0 && both / 256 > 0) {
+      ++together;
+      if (now == all) ++in_full;
+      if (now > all) ++too_many;
+    }
+    usleep(200);
+    inside -= own;
   };
-  std::thread other([&] { call(256); });
-  call(1);
+  std::thread other([&] {
+    while (inside < all && !is_over) usleep(100);
+    while (!is_over) host::parallel_for(8, all, [&](std::int64_t, int) { item(256); });
+  });
+  host::parallel_for(600, all, [&](std::int64_t, int) { item(1); });
+  is_over = true;
   other.join();
   EXPECT_GT(in_full, 0);
   EXPECT_LT(2 * too_many, together) << in_full << " in full";

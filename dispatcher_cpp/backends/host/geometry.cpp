@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastItemRows = 64;
 // A batch of problems smaller than this runs one problem per thread.
 constexpr double kSmallProblemFlops = 5e7;
 
-// What an item reads of A at a time while it reads prepacked panels of B once.
+// What an item of one row of tiles reads of A at a time while it reads prepacked panels of B.
 constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
 
 // Whether the words that a kernel multiplies are those of prepacked panels.
@@ -107,14 +107,13 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
   g.n_panels = ceil_div(sizes.n, nr);
   g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;
-  // B is read in longer runs where A stays in a core's cache nevertheless.
-  if (g.reads_prepacked && sizes.m <= blocking.block_m)
-    g.kc = std::max(g.kc, kPanelsABytes / 4 / std::max<std::int64_t>(1, sizes.m) * e);
+  // B is read once by one row of tiles, and in longer runs where A stays in a core's cache nevertheless.
+  const std::int64_t tallest = tallest_micro(menu, blocking.mr, blocking.nr)->mr;
+  if (g.reads_prepacked && sizes.m <= tallest) g.kc = std::max(g.kc, kPanelsABytes / 4 / tallest * e);
   cut_columns(g, blocking);
   g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
 
-  const std::int64_t tallest = tallest_micro(menu, blocking.mr, blocking.nr)->mr;
   std::int64_t rows = kPackedABytes / (g.words * 4);
   if (!g.one_pass) rows = std::min(rows, kAccumulatorBytes / (g.acc_ld * 4));
   rows = std::min(sizes.m, std::max<std::int64_t>(1, rows / tallest) * tallest);
