@@ -1,7 +1,7 @@
 """What one order of additions for every M costs: on this CPU measured, on AMD's GPUs expected from the shipped tables.
 
 On the CPU `select` with the wish against `select` without, over projections of public models and a ladder of M, all in
-turns; below 1 the wish is slower. On GPUs: the geometric mean over the measured M of a target's ladders of what the
+turns; above 1 the wish is slower. On GPUs: the geometric mean over the measured M of a target's ladders of what the
 order's nearest measured kernel took over the winner there. A kernel at M takes at most what it took at the next larger
 M that it won; beyond its largest M its time is taken to grow with M. Tables hold winners alone, so what the order's
 best kernel would take at another winner's M is not known: these are bounds, not times.
@@ -35,7 +35,7 @@ MS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _EFFORT = Effort(seconds=0.4, least=3, most=15, sample=0.01)
 
 
-def compared(run: Run) -> Iterator[Row]:
+def rows(run: Run) -> Iterator[Row]:
     """The mean of each type and projection, then of all; the expected loss of each module and target."""
     chosen = {
         f"{name}-{layer}": (text, sizes)
@@ -49,7 +49,7 @@ def compared(run: Run) -> Iterator[Row]:
         for name, (text, (n, k)) in chosen.items():
             own = [_ratio(run, ours, text, (1, m, n, k)) for m in MS]
             ratios += own
-            told = {f"M = {m}": one for m, one in zip(MS, own, strict=True)}
+            told = {f"M = {m}": round(one, 3) for m, one in zip(MS, own, strict=True)}
             yield run.counted(name, f"time with the wish over without, {text}", f"M × {n} × {k}", "×", _mean(own), told)
         yield run.counted("cpu", "time with the wish over without", f"{len(ratios)} products", "×", _mean(ratios))
     if run.wants("expected"):
@@ -117,4 +117,4 @@ def _mean(values: Sequence[float]) -> float:
 
 
 if __name__ == "__main__":
-    main(compared, __doc__)
+    main(rows, __doc__)

@@ -126,13 +126,18 @@ def option_parser(doc: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def main(rows: Callable[[Run], Iterable[Row]], doc: str | None) -> None:
-    """Runs the benchmark and prints its rows."""
-    given = option_parser(doc).parse_args()
-    wanted = dict.fromkeys(_THREADS, str(given.threads))
+def on_threads(threads: int) -> None:
+    """So many of ours and of every peer; begins the program anew where they are others."""
+    wanted = dict.fromkeys(_THREADS, str(threads))
     if not wanted.items() <= os.environ.items():  # libraries read it when they are loaded, and some are
         os.environ.update(wanted)
         os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+def main(rows: Callable[[Run], Iterable[Row]], doc: str | None) -> None:
+    """Runs the benchmark and prints its rows."""
+    given = option_parser(doc).parse_args()
+    on_threads(given.threads)
     script = Path(sys.argv[0]).stem
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -226,8 +226,8 @@ TEST_F(AttachPlan, PreloadsInC) {
   ckgen_registry_destroy(registry);
   ASSERT_EQ(mock.set_device(1), 0);
   ASSERT_EQ(ckgen_device_current(&gpu, message), CKGEN_OK) << text;
-  const ckgen_problem problem{sizeof problem, tiny::fp16.pack(), 128, 1024, 2048, 1, 0, 0, nullptr, 0, 0, 0, 0,
-                              nullptr};
+  const ckgen_problem problem{
+      sizeof problem, tiny::fp16.pack(), 128, 1024, 2048, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr, 0, 0};
   ASSERT_EQ(ckgen_plan_create(dispatcher, gpu, &problem, nullptr, &plan, message), CKGEN_OK) << text;
   const int loads = mock.counts().loads;
   EXPECT_EQ(ckgen_preload(dispatcher, plan, message), CKGEN_OK) << text;

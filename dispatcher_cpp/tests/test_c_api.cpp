@@ -16,7 +16,7 @@ class CApi : public tiny::CApiFixture {
   void SetUp() override { ASSERT_NO_FATAL_FAILURE(open(tiny::library)); }
 
   static ckgen_problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
-    return {sizeof(ckgen_problem), tiny::fp16.pack(), m, n, k, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr};
+    return {sizeof(ckgen_problem), tiny::fp16.pack(), m, n, k, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr, 0, 0};
   }
   static ckgen_selection selection() {
     ckgen_selection s{};

@@ -277,7 +277,8 @@ TEST_F(Concurrency, TheCApiServesThreadsFromOneDispatcherAndOneDevice) {
   none.size = sizeof none;
   ASSERT_EQ(ckgen_dispatcher_create(c_registry, &none, &c_dispatcher, {}), CKGEN_OK);
   const std::string file = overriding("tiny_small");
-  const ckgen_problem wanted{sizeof wanted, tiny::fp16.pack(), 128, kN, kK, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr};
+  const ckgen_problem wanted{
+      sizeof wanted, tiny::fp16.pack(), 128, kN, kK, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr, 0, 0};
   in_threads([&](int t) {
     for (int i = 0; i < 40; ++i) {
       char text[256];

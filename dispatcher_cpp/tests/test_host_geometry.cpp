@@ -27,17 +27,18 @@ Geometry geometry(const Sizes& size, int threads = 4) {
   return make_geometry(traits_of(), blocking, size);
 }
 
-TEST(HostGeometry, TheSmallestTileThatHoldsAllRowsIsPicked) {
+TEST(HostGeometry, TheSmallestTileThatNeedsNoMorePanelsIsPicked) {
   struct Row {
     const IsaTable& isa;
     int mr, nr, m, picked;
   };
-  for (const Row& x :
-       {Row{kIsaV3, 6, 16, 1, 1}, Row{kIsaV3, 6, 16, 2, 2}, Row{kIsaV3, 6, 16, 3, 4}, Row{kIsaV3, 6, 16, 4, 4},
-        Row{kIsaV3, 6, 16, 5, 6}, Row{kIsaV3, 6, 16, 99, 6}, Row{kIsaV3, 4, 16, 99, 4}, Row{kIsaV3, 5, 16, 99, 4},
-        Row{kIsaV3, 2, 16, 1, 1}, Row{kIsaV3, 4, 24, 1, 4}, Row{kIsaV4, 14, 32, 13, 14}, Row{kIsaV4, 14, 32, 9, 12},
-        Row{kIsaV4, 12, 32, 99, 12}, Row{kIsaV4, 14, 32, 5, 8}, Row{kIsaV4, 14, 32, 99, 14}, Row{kIsaV4, 8, 48, 1, 8},
-        Row{kIsaV4, 8, 32, 9, 8}}) {
+  for (const Row& x : {Row{kIsaV3, 6, 16, 1, 1},    Row{kIsaV3, 6, 16, 2, 2},    Row{kIsaV3, 6, 16, 3, 4},
+                       Row{kIsaV3, 6, 16, 4, 4},    Row{kIsaV3, 6, 16, 5, 6},    Row{kIsaV3, 6, 16, 8, 4},
+                       Row{kIsaV3, 6, 16, 99, 6},   Row{kIsaV3, 4, 16, 99, 4},   Row{kIsaV3, 5, 16, 99, 4},
+                       Row{kIsaV3, 2, 16, 1, 1},    Row{kIsaV4, 14, 32, 13, 13}, Row{kIsaV4, 14, 32, 9, 10},
+                       Row{kIsaV4, 12, 32, 99, 12}, Row{kIsaV4, 14, 32, 5, 6},   Row{kIsaV4, 14, 32, 16, 8},
+                       Row{kIsaV4, 14, 32, 33, 12}, Row{kIsaV4, 14, 32, 64, 13}, Row{kIsaV4, 14, 32, 99, 13},
+                       Row{kIsaV4, 8, 48, 1, 8},    Row{kIsaV4, 8, 32, 9, 6}}) {
     SCOPED_TRACE(testing::Message() << x.mr << "x" << x.nr << " for " << x.m);
     const MicroKernel* const found = pick_micro(x.isa.menu[static_cast<int>(PackKind::f32)], x.mr, x.nr, x.m);
     ASSERT_NE(found, nullptr);
@@ -69,42 +70,75 @@ TEST(HostGeometry, ThreadsShareAProductOrTheBatch) {
   }
 }
 
-// 8 MiB of A, 16 MiB of B and items of 32 MiB at most, but never less than a panel.
-TEST(HostGeometry, SuperblocksKeepToTheirBudgets) {
-  using Panels = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;  // pm, pn, m_super, n_super
-  const auto of = [](const Sizes& size) {
-    const Geometry g = geometry(size);
-    EXPECT_FALSE(g.fused);
-    return Panels{g.pm, g.pn, g.m_super, g.n_super};
-  };
-  EXPECT_EQ(of({1000, 500, 300, 1}), (Panels{11, 4, 176, 32}));  // all of 167 and 32, in whole items
-  EXPECT_EQ(of({2640, 4480, 1000, 1}), (Panels{11, 4, 341, 260}));
-  EXPECT_EQ(of({2640, 4480, 10000, 1}), (Panels{11, 4, 33, 24}));
-  EXPECT_EQ(of({1000, 2000, 30000, 1}), (Panels{11, 4, 11, 8}));
-  EXPECT_EQ(of({1000, 2000, 139810, 1}), (Panels{10, 3, 10, 3}));
-  EXPECT_EQ(of({1000, 2000, 139811, 1}), (Panels{9, 3, 9, 3}));
-  EXPECT_EQ(of({1000, 2000, 200000, 1}), (Panels{6, 2, 6, 2}));
-  EXPECT_EQ(of({1000, 2000, 5000000, 1}), (Panels{1, 1, 1, 1}));
+/// Tiles of 14 x 32 in blocks of 112 x 512 x 512.
+Geometry wide_geometry(const Sizes& size, int threads) {
+  return make_geometry(traits_of(), {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, size.k, 0, threads, false}, size);
 }
 
-TEST(HostGeometry, AnItemOfAllRowsPacksItsOwnB) {
+// 512 KiB of B: of few rows 1024 words deep, of more than a block of rows as wide as 512 words deep allow.
+TEST(HostGeometry, PackedColumnsFitTheSecondLevelCache) {
   struct Row {
-    std::int64_t m, n;
-    bool fused;
-    std::int64_t pm, pn;
+    Sizes size;
+    int threads;
+    std::int64_t columns, depth;
   };
-  for (const Row& x : {Row{66, 400, true, 11, 3}, Row{67, 400, false, 11, 4}, Row{50, 2000, true, 9, 4},
-                       Row{50, 384, true, 9, 3}, Row{50, 383, true, 9, 3}, Row{50, 368, true, 9, 2},
-                       Row{50, 240, true, 9, 1}, Row{50, 100, true, 9, 1}, Row{1, 5000, true, 1, 4}}) {
-    SCOPED_TRACE(testing::Message() << x.m << " x " << x.n);
-    const Geometry g = geometry({x.m, x.n, 300, 1});
-    EXPECT_EQ(g.fused, x.fused);
-    EXPECT_EQ(g.pm, x.pm);
-    EXPECT_EQ(g.pn, x.pn);
-    if (!x.fused) continue;
-    EXPECT_EQ(g.m_super, x.pm);
-    EXPECT_EQ(g.n_super, (x.n + 15) / 16);
+  for (const Row& x : {Row{{64, 4096, 4096, 1}, 1, 128, 1024}, Row{{113, 4096, 4096, 1}, 1, 256, 512},
+                       Row{{64, 4096, 1000, 1}, 1, 128, 1000}, Row{{64, 4096, 300, 1}, 1, 416, 300},
+                       Row{{500, 4096, 100, 1}, 1, 512, 100}, Row{{64, 40, 9000, 1}, 1, 64, 1024},
+                       Row{{64, 320, 4096, 1}, 1, 128, 1024}, Row{{1000, 768, 3072, 1}, 1, 256, 512}}) {
+    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k << " on " << x.threads);
+    const Geometry g = wide_geometry(x.size, x.threads);
+    EXPECT_EQ(g.item_n * 32, x.columns);
+    EXPECT_EQ(g.depth, x.depth);
+    EXPECT_EQ(g.one_pass, x.size.k <= x.depth);
   }
+}
+
+TEST(HostGeometry, EveryThreadHasAsManyItems) {
+  struct Row {
+    Sizes size;
+    int threads;
+    std::int64_t columns, rows, items;  // of an item, and how many there are
+  };
+  for (const Row& x : {Row{{64, 640, 1024, 1}, 2, 128, 65, 6}, Row{{128, 128, 8192, 1}, 2, 32, 130, 4},
+                       Row{{64, 768, 4096, 1}, 2, 128, 65, 6}, Row{{1024, 32, 1024, 1}, 2, 32, 266, 4},
+                       Row{{1024, 1024, 1024, 1}, 16, 32, 1036, 32}, Row{{4096, 64, 512, 1}, 8, 32, 518, 16},
+                       Row{{60, 32, 4096, 1}, 4, 32, 60, 1}}) {
+    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k << " on " << x.threads);
+    const Geometry g = wide_geometry(x.size, x.threads);
+    EXPECT_EQ(g.item_n * 32, x.columns);
+    EXPECT_EQ(g.item_m * g.micro->mr, x.rows);
+    EXPECT_EQ(g.across * ceil_div(g.m_panels, g.item_m), x.items);
+  }
+}
+
+// 32 MiB of packed A; where K takes several passes, 2 MiB of accumulators; never less than a panel.
+TEST(HostGeometry, AsManyRowsArePackedAsTheBudgetsHold) {
+  struct Row {
+    Sizes size;
+    std::int64_t rows, mr, panels, tail;
+  };
+  for (const Row& x : {Row{{100, 500, 300, 1}, 104, 13, 8, 10}, Row{{5000, 500, 300, 1}, 5012, 14, 358, 2},
+                       Row{{5000, 500, 3000, 1}, 1918, 14, 358, 2}, Row{{100, 500, 200000, 1}, 28, 14, 8, 2},
+                       Row{{20, 500, 20000000, 1}, 14, 14, 2, 6}}) {
+    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k);
+    const Geometry g = wide_geometry(x.size, 1);
+    EXPECT_EQ(g.micro->mr, x.mr);
+    EXPECT_EQ(g.tail->mr, x.tail);
+    EXPECT_EQ(g.m_panels, x.panels);
+    EXPECT_EQ(g.m_super * g.micro->mr, x.rows);
+  }
+}
+
+// What launches of many products rely on: a part of fewer rows needs no more memory, on either side of one block.
+TEST(HostGeometry, BytesGrowWithTheRows) {
+  for (const std::int64_t k : {40, 3000, 300000})
+    for (std::size_t before = 0, m = 1; m < 400; ++m) {
+      const std::size_t bytes = wide_geometry({static_cast<std::int64_t>(m), 300, k, 1}, 1).bytes;
+      if (m == 113) before = 0;
+      EXPECT_GE(bytes, before) << m << " rows, K " << k;
+      before = bytes;
+    }
 }
 
 TEST(HostGeometry, EachSplitBeginsOnAWordOfItsOwn) {
@@ -148,23 +182,21 @@ TEST(HostGeometry, GroupsOfKShareAScale) {
 
 /// What lies where, from the numbers of panels alone.
 void expect_laid_out(const Geometry& g, std::int64_t mr, std::int64_t nr) {
-  const std::int64_t e = elements_per_word(g.kind), whole = g.fused ? 0 : 1, own = g.fused ? 1 : 0;
-  const std::int64_t acc_ld = g.pn * nr + 16;
+  const std::int64_t acc_ld = g.item_n * nr + 16;
+  const std::int64_t acc_rows = g.one_pass ? std::min<std::int64_t>(g.item_m * mr, 64) : g.item_m * mr;
   EXPECT_EQ(g.acc_ld, acc_ld);
   const auto follow = [](std::size_t& at, std::size_t found, std::int64_t words, const char* what) {
     EXPECT_EQ(found, at) << what;
     at += words_bytes(words, 1);
   };
   std::size_t at = words_bytes(g.m_super * mr, g.words);
-  follow(at, g.b_offset, whole * g.n_super * nr * g.words, "packed B");
   follow(at, g.a_scale_offset, g.m_super * mr * g.groups, "scales of A");
-  follow(at, g.b_scale_offset, whole * g.n_super * nr * g.groups, "scales of B");
   EXPECT_EQ(g.slots_offset, at);
-  at = words_bytes(g.pm * mr, acc_ld);
-  follow(at, g.slot_total_offset, g.splits > 1 ? g.pm * mr * acc_ld : 0, "sums of all splits");
-  follow(at, g.slot_row_offset, g.pn * nr, "a row");
-  follow(at, g.slot_b_offset, own * nr * std::min(g.kc / e, g.words), "a panel of B");
-  follow(at, g.slot_b_scale_offset, own * g.pn * nr * g.groups, "an item's scales of B");
+  at = words_bytes(acc_rows, acc_ld);
+  follow(at, g.slot_total_offset, g.splits > 1 ? acc_rows * acc_ld : 0, "sums of all splits");
+  follow(at, g.slot_row_offset, g.item_n * nr, "a row");
+  follow(at, g.slot_b_offset, g.item_n * nr * g.depth_words, "columns of B");
+  follow(at, g.slot_b_scale_offset, g.item_n * nr * g.groups, "an item's scales of B");
   EXPECT_EQ(g.slot_bytes, at);
 }
 
@@ -178,9 +210,8 @@ TEST(HostGeometry, WhatLiesInTheWorkspaceFollowsInItsOrder) {
             Blocking blocking = blocking_of(split);
             blocking.kind = kind;
             const Geometry g = make_geometry(traits_of(quant), blocking, {m, 500, k, 1});
-            EXPECT_EQ(g.m_panels, (m + 5) / 6);
             EXPECT_EQ(g.n_panels, 32);
-            expect_laid_out(g, 6, 16);
+            expect_laid_out(g, g.micro->mr, 16);
           }
 }
 

@@ -91,6 +91,93 @@ TEST(ParallelFor, CallersMayCompete) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+// Bodies that wait for as many as `wanted` to run at once, each in its slot; how many did.
+int meet(int wanted, int threads, double work) {
+  std::atomic<int> here{0}, slots{0};
+  host::parallel_for(
+      threads, threads,
+      [&](std::int64_t, int slot) {
+        slots |= 1 << slot;
+        ++here;
+        for (int i = 0; here < wanted && i < 20; ++i) usleep(1000);
+      },
+      work);
+  return __builtin_popcount(static_cast<unsigned>(slots.load()));
+}
+
+// One caller has all threads for long, then another comes: of what starts while both are at work, most finds no more
+// threads at work than there are, since a worker that is one too many leaves after what it has begun.
+TEST(ParallelFor, CallersAtTheSameTimeDivideTheThreads) {
+  const int all = host::all_threads();
+  ASSERT_GE(all, 3);
+  std::atomic<int> inside{0};  // of the one caller, and 256 times that of the other
+  std::atomic<int> together{0}, in_full{0}, too_many{0};
+  std::atomic<bool> is_over{false};
+  const auto item = [&](int own) {
+    const int both = inside += own, now = both % 256 + both / 256;
+    if (both % 256 > 0 && both / 256 > 0) {
+      ++together;
+      if (now == all) ++in_full;
+      if (now > all) ++too_many;
+    }
+    usleep(200);
+    inside -= own;
+  };
+  std::thread other([&] {
+    while (inside < all && !is_over) usleep(100);
+    while (!is_over) host::parallel_for(8, all, [&](std::int64_t, int) { item(256); });
+  });
+  host::parallel_for(600, all, [&](std::int64_t, int) { item(1); });
+  is_over = true;
+  other.join();
+  EXPECT_GT(in_full, 0);
+  EXPECT_LT(2 * too_many, together) << in_full << " in full";
+}
+
+TEST(ParallelFor, LittleWorkAfterAPauseWakesNobody) {
+  const int all = host::all_threads();
+  ASSERT_GE(all, 2);
+  sum_of_indices(20, all);  // the pool exists
+  usleep(200'000);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(meet(2, all, 1e6), 1);
+    usleep(2000);
+  }
+  EXPECT_EQ(meet(all, all, 1e9), all);
+}
+
+// On a machine so busy that calls are far apart it takes more of them.
+TEST(ParallelFor, LittleWorkInCloseSuccessionWakesThreads) {
+  int met = 0;
+  for (int attempt = 0; attempt < 50 && met < 2; ++attempt) {
+    usleep(1000);
+    for (int i = 0; i < 20; ++i) host::parallel_for(2, 2, [](std::int64_t, int) {}, 1e6);
+    met = meet(2, 2, 1e6);
+  }
+  EXPECT_EQ(met, 2);
+}
+
+TEST(ThreadLimit, HoldsForItsThreadWhileItLives) {
+  const int all = host::thread_count();
+  ASSERT_GE(all, 3);
+  {
+    const host::ThreadLimit three(3);
+    EXPECT_EQ(host::thread_count(), 3);
+    {
+      const host::ThreadLimit none(0), more(7);
+      EXPECT_EQ(host::thread_count(), 3);
+      const host::ThreadLimit one(1);
+      EXPECT_EQ(host::thread_count(), 1);
+    }
+    EXPECT_EQ(host::thread_count(), 3);
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = host::thread_count(); }).join();
+    EXPECT_EQ(elsewhere, all);
+    EXPECT_EQ(host::all_threads(), all);
+  }
+  EXPECT_EQ(host::thread_count(), all);
+}
+
 #if !defined(__SANITIZE_THREAD__)
 TEST(ParallelFor, WorksAndExitsInAForkedChild) {
   ASSERT_EQ(sum_of_indices(20, kThreads), 210);

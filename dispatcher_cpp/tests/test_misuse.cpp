@@ -196,7 +196,7 @@ TEST(CApiMisuse, ACutTextIsStillUtf8) {
   ASSERT_EQ(ckgen_registry_create(&registry, {nullptr, 0}), CKGEN_OK);
   ASSERT_EQ(ckgen_dispatcher_create(registry, nullptr, &dispatcher, {nullptr, 0}), CKGEN_OK);
   ASSERT_EQ(ckgen_device_simulated("gfx942", 0, &device, {nullptr, 0}), CKGEN_OK);
-  const ckgen_problem problem{sizeof problem, tiny::fp16.pack(), 1, 2, 3, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr};
+  const ckgen_problem problem{sizeof problem, tiny::fp16.pack(), 1, 2, 3, 1, 0, 0, nullptr, 0, 0, 0, 0, nullptr, 0, 0};
   std::vector<char> whole(4096);
   ASSERT_EQ(ckgen_explain(dispatcher, device, &problem, {whole.data(), whole.size()}, nullptr), CKGEN_OK);
   for (size_t room = 1; room < 40; ++room) {

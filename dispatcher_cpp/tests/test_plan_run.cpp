@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/host/gemm.hpp"
 #include "tiny_library.hpp"
 
 namespace test_plan_run {
@@ -313,6 +314,56 @@ TEST_F(Run, AUsersOwnFunctionIsLaunched) {
   EXPECT_LE(timed->min_us, timed->median_us);
   EXPECT_LE(timed->median_us, timed->max_us);
   EXPECT_FALSE(forced.bench(*made, args(), {0, 0}));
+}
+
+TEST_F(Run, APlanOfFewThreadsNeedsLessAndGivesTheSame) {
+  if (host::all_threads() == 1) GTEST_SKIP() << "one thread";
+  const auto workspace = [&](std::int32_t threads) {
+    const auto made = dispatcher.plan(Problem(kFp32).shape(512, 512, 512).num_threads(threads), device);
+    EXPECT_TRUE(made);
+    EXPECT_EQ(made->problem.num_threads(), threads);
+    return made->workspace_size;
+  };
+  EXPECT_LT(workspace(1), workspace(0));
+  EXPECT_EQ(workspace(host::all_threads()), workspace(0));
+  const auto made = dispatcher.plan(problem().num_threads(1), device);
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(dispatcher.run(*made, args(), nullptr).ok());
+  for (const float value : c) EXPECT_EQ(value, 80.0F);
+}
+
+TEST_F(Run, APrepackedBIsForInstancesOfTheCpuAlone) {
+  std::vector<unsigned char> packed(*packed_b_bytes(kFp32, n, k));
+  ASSERT_TRUE(pack_b(kFp32, {b.data(), n, k}, packed.data(), packed.size()).ok());
+  GemmArgs prepacked = args();
+  prepacked.b = packed.data();
+  prepacked.ldb = 0;
+  prepacked.b_prepacked = true;
+  const auto twin = plan();
+  ASSERT_TRUE(twin);
+  const Status refused = dispatcher.run(*twin, prepacked, nullptr);
+  EXPECT_EQ(refused.code, StatusCode::unsupported);
+  EXPECT_STREQ(refused.message, "fp32_twin reads no prepacked B: pass B as it is, or plan for the CPU's own target");
+
+  InstanceDesc own = kTwin;
+  own.name = "of_the_cpu";
+  own.id = 53;
+  own.backend = Backend::host;
+  own.host_config = {Isa::x86_64_v3, 6, 16, 64, 64, 64, 0};
+  own.workspace = gemm_host_workspace_of;
+  own.twin = launch_gemm_host;
+  ASSERT_TRUE(registry.add(own).ok());
+  const Dispatcher forced{registry, DispatcherOptions{false, "of_the_cpu", "", ""}};
+  const auto made = forced.plan(problem(), device);
+  ASSERT_TRUE(made);
+  const Status status = forced.run(*made, prepacked, nullptr);
+  ASSERT_TRUE(status.ok()) << status.message;
+  for (const float value : c) EXPECT_EQ(value, 80.0F);
+  packed[20] ^= 1;
+  EXPECT_STREQ(forced.run(*made, prepacked, nullptr).message, "the header of the packed B is damaged: pack it anew");
+  prepacked.b = b.data();
+  EXPECT_STREQ(forced.run(*made, prepacked, nullptr).message,
+               "B is no packed B: make it with pack_b, or leave b_prepacked unset");
 }
 
 TEST_F(Run, ReasonsComeWithThePlan) {

@@ -70,6 +70,12 @@ def test_stream_k_grants_every_wish_and_says_why_not(tmp_path: Path) -> None:
     assert "refused: too few tiles: their 8 iterations of K are fewer than the 304 workgroups" in output
 
 
+def test_packed_weights_give_the_bytes_of_plain_ones(tmp_path: Path) -> None:
+    output = run_readme("11_prepacked", checkout(tmp_path / "ckgen"))
+    assert output.count(": the same bytes\n") == 3
+    assert "120000 bytes of weights as 134464 packed ones\nrefused: the packed B is of type fp32, and bf16" in output
+
+
 def test_an_epilogue_gates_on_a_twin_and_on_this_cpu(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "ckgen")
     cpp_build.installed(folder / "prefix")

@@ -117,6 +117,16 @@ def test_what_is_left_out_and_what_is_kept_are_all_there_is(tables: Path) -> Non
     assert kept.left_out["default"] + sum(len(d) for u in kept.units for d in u.defaults.values()) == defaults
 
 
+def test_batch_invariant_keeps_the_kernels_that_have_an_order(tables: Path, tmp_path: Path) -> None:
+    """What such a problem may take, and no less: without them it is answered as with all."""
+    file = tmp_path / "alike.yaml"
+    file.write_text("name: alike\nabout: One order.\nkeep:\n  - batch_invariant: true\n")
+    everything, kept = plan_with(tables), plan_with(tables, file)
+    assert names(kept) == {i.name for i in everything.instances if i.order.whole} < names(everything)
+    file.write_text("name: all\nabout: All.\nkeep:\n  - batch_invariant: false\n")
+    assert names(plan_with(tables, file)) == names(everything)
+
+
 BF16_BY_HAND = """
 name: halves
 about: Of rows that stand for two output types, bf16 from tables and fp16 from defaults.

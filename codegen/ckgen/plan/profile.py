@@ -9,6 +9,7 @@ from enum import IntEnum
 from ckgen.families.common.naming import instance_name
 from ckgen.families.common.signature import Signature
 from ckgen.families.registry import AnyFamily, family_of
+from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.dtype import DType, Fp8Flavour
@@ -37,7 +38,7 @@ class Clause:
     `asked` is what a clause asks of kernels, by the `profile_key` of the families that have the words: it is about
     those families alone, or about all where it is empty. `sources` are TABLES, HEURISTICS and names of kernel sets.
     `cover` keeps of the kernels of a signature on an arch only what it needs. `without` are names of instances that do
-    not fit.
+    not fit. `batch_invariant` are kernels with an order of additions: what problems with that wish may take.
     """
 
     asked: Mapping[str, Asked] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Clause:
     sources: frozenset[str] | None = None
     cover: bool = False
     without: frozenset[str] = frozenset()
+    batch_invariant: bool = False
 
     def names_backend(self, backend: Backend) -> bool:
         """Whether kernels of the backend are meant."""
@@ -70,13 +72,22 @@ class Clause:
                 word = family.config_word(signature, config, name)
                 if word is not None and word not in words:
                     return False
+        if self.batch_invariant and not has_order(family, signature, config):
+            return False
         return not self.without or instance_name(signature, config.backend, config) not in self.without
 
     def asks_configs(self, family: AnyFamily) -> bool:
         """Whether more of a kernel than its backend decides."""
-        return bool(self.without) or any(
-            name in family.config_words for name, _ in self.asked.get(family.profile_key, ())
+        return (
+            bool(self.without)
+            or self.batch_invariant
+            or any(name in family.config_words for name, _ in self.asked.get(family.profile_key, ()))
         )
+
+
+def has_order(family: AnyFamily, signature: Signature, config: Config) -> bool:
+    """Whether a kernel adds up in one order, whatever the rows, groups or requests; of a CPU's on any level."""
+    return family.order_of(signature, config, CPU_LEVELS).numbers[0] != 0
 
 
 @dataclass(frozen=True, slots=True)

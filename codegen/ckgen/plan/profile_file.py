@@ -78,12 +78,12 @@ class _ProfileReader(DocumentReader):
 
     def _clause(self, node: Located) -> Clause | None:
         families = speaking()
-        found = self._mapping(node, (*families, "backends", "sources", "cover", "without"), ())
+        found = self._mapping(node, (*families, "backends", "sources", "cover", "batch_invariant", "without"), ())
         if found is None:
             return None
         backends = self._words(found.get("backends"), [str(backend) for backend in Backend])
         sources = self._words(found.get("sources"), None)
-        cover = self._words(found.get("cover"), ["true", "false"])
+        cover, invariant = (self._words(found.get(key), ["true", "false"]) for key in ("cover", "batch_invariant"))
         asked = {
             key: self._asked(found[key], key, family.profile_words) for key, family in families.items() if key in found
         }
@@ -93,6 +93,7 @@ class _ProfileReader(DocumentReader):
             sources=sources,
             cover="true" in (cover or ()),
             without=self._instances(found.get("without")),
+            batch_invariant="true" in (invariant or ()),
         )
 
     def _instances(self, node: Located | None) -> frozenset[str]:
@@ -151,6 +152,7 @@ def profile_schema() -> dict[str, Any]:
         "backends": _one_or_more([str(backend) for backend in Backend]),
         "sources": {"description": "tables, heuristics, and names of kernel sets", **_one_or_more(None)},
         "cover": {"type": "boolean"},
+        "batch_invariant": {"description": "kernels with one order of additions", "type": "boolean"},
         "without": {"description": "names of instances", **_one_or_more(None)},
     }
     filtered = {"type": "object", "properties": clause, "additionalProperties": False}

@@ -20,6 +20,7 @@ from ckgen.runtime.gpu import Gpu
 from ckgen.runtime.grouped import GroupSizeStruct
 from ckgen.runtime.handles import Device, GroupsHandle, Registry
 from ckgen.runtime.moe import SortedTokensStruct
+from ckgen.runtime.prepack import check_packed_b, pack_b, packed_b_bytes
 from ckgen.runtime.preshuffle import Buffer, preshuffle_b, unpreshuffle_b
 from ckgen.runtime.stream_k import StreamKPartition, stream_k_partition
 from ckgen.runtime.structs import OptionsStruct, ProblemStruct
@@ -125,10 +126,14 @@ class RuntimeLibrary:
         routing: Routing = NO_ROUTING,
         block_m: int = 0,
         batch_invariant: bool = False,
+        num_threads: int = 0,
     ) -> ProblemStruct:
-        """A problem from a signature's text; `routing` and `block_m` of op moe."""
+        """A problem from a signature's text; `routing` and `block_m` of op moe.
+
+        `num_threads`: of this CPU, that runs of its plans may use at most; 0: all.
+        """
         number = self.signature(signature)
-        wishes = _wishes(deterministic, strategy, batch_invariant)
+        wishes = _wishes(deterministic, strategy, batch_invariant, num_threads)
         moe = {"experts": routing.experts, "top_k": routing.top_k, "block_m": block_m}
         return ProblemStruct(signature=number, m=m, n=n, k=k, batch=batch, **wishes, **moe)
 
@@ -140,6 +145,7 @@ class RuntimeLibrary:
         deterministic: bool = False,
         strategy: Strategy = Strategy.ANY,
         batch_invariant: bool = False,
+        num_threads: int = 0,
     ) -> ProblemStruct:
         """A problem of op grouped_gemm, which keeps what it and its plans need of the groups."""
         if groups.are_on_device:
@@ -149,7 +155,7 @@ class RuntimeLibrary:
             sizes = [GroupSizeStruct(size.m, size.n, size.k) for size in groups.sizes]
             made = self._abi.create("groups_create", (GroupSizeStruct * len(sizes))(*sizes), len(sizes))
         handle = GroupsHandle(self._abi, made)
-        wishes = _wishes(deterministic, strategy, batch_invariant)
+        wishes = _wishes(deterministic, strategy, batch_invariant, num_threads)
         problem = ProblemStruct(signature=self.signature(signature), batch=1, groups=handle.handle, **wishes)
         problem.kept_groups = handle
         return problem
@@ -162,10 +168,11 @@ class RuntimeLibrary:
         deterministic: bool = False,
         strategy: Strategy = Strategy.ANY,
         batch_invariant: bool = False,
+        num_threads: int = 0,
     ) -> ProblemStruct:
         """A problem of op fmha, which keeps its sizes."""
         sizes = FmhaProblemStruct.of(shape)
-        wishes = _wishes(deterministic, strategy, batch_invariant)
+        wishes = _wishes(deterministic, strategy, batch_invariant, num_threads)
         problem = ProblemStruct(signature=self.signature(signature), fmha=ctypes.addressof(sizes), **wishes)
         problem.kept_fmha = sizes
         return problem
@@ -207,6 +214,22 @@ class RuntimeLibrary:
         """The inverse of preshuffle_b, with its refusals."""
         return unpreshuffle_b(self._abi, shuffled, n, layout)
 
+    def packed_b_bytes(self, signature: str, n: int, k: int, *, batch: int = 1) -> int:
+        """Bytes of what pack_b returns. RuntimeFailure for a B that is not packed, with what to do."""
+        return packed_b_bytes(self._abi, self.signature(signature), n, k, batch)
+
+    def pack_b(self, signature: str, b: Buffer, n: int, k: int, *, batch: int = 1) -> memoryview:
+        """B, without gaps and as the signature's layout says, packed once for the CPU's own instances.
+
+        A GemmArgsStruct takes its address as `b`, with b_prepacked = 1; the memory is aligned to 64 bytes and may be
+        stored and read again as it is. ValueError for a B of another size.
+        """
+        return pack_b(self._abi, self.signature(signature), b, n, k, batch)
+
+    def check_packed_b(self, signature: str, packed: Buffer, n: int, k: int, *, batch: int = 1) -> None:
+        """RuntimeFailure or ValueError, with what is wrong, unless `packed` is a packed B of this signature."""
+        check_packed_b(self._abi, self.signature(signature), packed, n, k, batch)
+
 
 def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     """The names; TypeError for one text in place of several, and for what is no text."""
@@ -216,10 +239,11 @@ def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     return found
 
 
-def _wishes(deterministic: bool, strategy: Strategy, batch_invariant: bool) -> dict[str, int]:
+def _wishes(deterministic: bool, strategy: Strategy, batch_invariant: bool, num_threads: int) -> dict[str, int]:
     """The fields of a ckgen_problem."""
     return {
         "deterministic": int(deterministic),
         "strategy": strategy.code,
         "batch_invariant": int(batch_invariant),
+        "num_threads": num_threads,
     }

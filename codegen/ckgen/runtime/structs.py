@@ -38,6 +38,8 @@ class ProblemStruct(Sized):
         ("block_m", c_int32),
         ("batch_invariant", c_int32),
         ("fmha", c_void_p),
+        ("num_threads", c_int32),
+        ("reserved", c_int32),
     )
 
 
@@ -171,7 +173,7 @@ class GemmArgsStruct(Sized):
         ("a1", c_void_p),
         ("b1", c_void_p),
         ("alpha", c_float),
-        ("reserved", c_int32),
+        ("b_prepacked", c_int32),
     )
 
 

@@ -1,6 +1,7 @@
 #include "backends/host/check_gemm.hpp"
 
 #include "backends/host/check_fused.hpp"
+#include "ckgen/prepack.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"
 
@@ -118,6 +119,13 @@ Status check_sizes(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t 
   return Status::success();
 }
 
+Status check_prepacked(const GemmTraits& t, const GemmArgs& p) noexcept {
+  if (!can_prepack(t.b) || t.b_op != OperandOp::none)
+    return Status::error(StatusCode::unsupported, "B of type %s%s is not prepacked: pass it as it is", text(t.b),
+                         t.b_op != OperandOp::none ? " and of two tensors" : "");
+  return check_packed_b(t.b, p.n, p.k, p.batch_stride_b == 0 && p.batch > 0 ? 1 : p.batch, p.b);
+}
+
 Status check_args(const GemmTraits& t, const GemmArgs& p) noexcept {
   const auto missing = [](const char* field) {
     return Status::error(StatusCode::invalid_argument, "%s is null", field);
@@ -136,14 +144,17 @@ Status check_args(const GemmTraits& t, const GemmArgs& p) noexcept {
   Status s = check_matrix("a", a_rows ? p.m : p.k, a_rows ? p.k : p.m, p.lda, p.batch, p.batch_stride_a, t.a);
   if (!s.ok()) return s;
   const std::int64_t b_row = b_rows ? p.n : p.k;
-  s = check_matrix("b", b_rows ? p.k : p.n, b_row, t.preshuffle_b ? b_row : p.ldb, p.batch, p.batch_stride_b, t.b);
+  if (p.b_prepacked)
+    s = check_prepacked(t, p);
+  else
+    s = check_matrix("b", b_rows ? p.k : p.n, b_row, t.preshuffle_b ? b_row : p.ldb, p.batch, p.batch_stride_b, t.b);
   if (!s.ok()) return s;
   s = check_matrix("c", p.m, p.n, p.ldc, p.batch, p.batch_stride_c, t.c);
   if (!s.ok()) return s;
   if (p.batch > 1 && p.batch_stride_c < (p.m - 1) * p.ldc + p.n)
     return Status::error(StatusCode::invalid_argument, "batch_stride_c=%lld makes the results overlap",
                          static_cast<long long>(p.batch_stride_c));
-  if (t.preshuffle_b && (p.k * bits(t.b) % 8 != 0 || !can_preshuffle(p.n, bytes_of(t.b, p.k))))
+  if (t.preshuffle_b && !p.b_prepacked && (p.k * bits(t.b) % 8 != 0 || !can_preshuffle(p.n, bytes_of(t.b, p.k))))
     return Status::error(StatusCode::invalid_argument,
                          "preshuffled B needs n=%lld to be a multiple of 16 and k=%lld to span multiples of 32 bytes",
                          static_cast<long long>(p.n), static_cast<long long>(p.k));

@@ -21,6 +21,8 @@ Status check_twin(const GemmTraits& traits, const TwinConfig& config, std::int64
 Status check_sizes(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) noexcept;
 /// Operands, scales and leading dimensions of sizes above zero; `k` may be 0.
 Status check_args(const GemmTraits& traits, const GemmArgs& args) noexcept;
+/// Whether `b` is a packed B of these sizes. Precondition: args.b_prepacked.
+Status check_prepacked(const GemmTraits& traits, const GemmArgs& args) noexcept;
 /// unsupported: a size that the twin's instance would have to pad and does not.
 Status check_padding(const GemmTraits& traits, const TwinConfig& config, std::int64_t k_batch,
                      const GemmArgs& args) noexcept;

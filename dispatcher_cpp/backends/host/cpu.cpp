@@ -126,7 +126,7 @@ int core_count() noexcept {
   return n;
 }
 
-int thread_count() noexcept {
+int all_threads() noexcept {
   static const int n = read_thread_count();
   return n;
 }

@@ -4,16 +4,21 @@
 #include "backends/host/pack_source.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
+#include "ckgen/prepack.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
+
+// Fewer bytes of A are packed sooner than a thread wakes up.
+constexpr std::int64_t kSerialPackBytes = 128 << 10;
 
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
@@ -30,11 +35,10 @@ class Problem {
         mr_(g.micro->mr),
         nr_(g.micro->nr),
         workspace_(workspace) {
-    a_ = source(traits.a, args.a, args.lda, a_is_row_major(traits.layout), false, batch * args.batch_stride_a);
-    b_ = source(traits.b, args.b, args.ldb, !b_is_row_major(traits.layout), traits.preshuffle_b,
-                batch * args.batch_stride_b);
+    a_ = make_pack_source(g.kind, traits.a, element(args.a, traits.a, batch * args.batch_stride_a), args.lda,
+                          a_is_row_major(traits.layout), false);
     a_ = combined(a_, traits.a_op, args.a1, batch * args.batch_stride_a);
-    b_ = combined(b_, traits.b_op, args.b1, batch * args.batch_stride_b);
+    b_ = b_source(g.kind, traits, args, batch);
     a_.rows = part.rows;
     c_ = static_cast<unsigned char*>(part.c);
     ldc_ = args.ldc;
@@ -49,17 +53,10 @@ class Problem {
   }
 
   void run() noexcept {
-    for (std::int64_t n0 = 0; n0 < g_.n_panels; n0 += g_.n_super)
-      for (std::int64_t m0 = 0; m0 < g_.m_panels; m0 += g_.m_super) superblock(m0, n0);
+    for (std::int64_t m0 = 0; m0 < g_.m_panels; m0 += g_.m_super) superblock(m0);
   }
 
  private:
-  PackSource source(DType type, const void* base, std::int64_t ld, bool k_contiguous, bool preshuffled,
-                    std::int64_t offset) const noexcept {
-    return make_pack_source(g_.kind, type, static_cast<const unsigned char*>(base) + bytes_of(type, offset),
-                            preshuffled ? g_.size.k : ld, k_contiguous, preshuffled);
-  }
-
   const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
     if (base == nullptr) return nullptr;
     switch (quant) {
@@ -76,13 +73,17 @@ class Problem {
     return workspace_ + g_.slots_offset + g_.slot_bytes * static_cast<std::size_t>(index);
   }
 
-  // All splits of one panel, each starting on a word of its own; `count` rows of it are there.
-  void pack_panel(const PackSource& s, std::int64_t p0, std::int64_t count, int width,
-                  unsigned char* panel) const noexcept {
+  const MicroKernel& micro_of(std::int64_t m_panel) const noexcept {
+    return m_panel == g_.m_panels - 1 ? *g_.tail : *g_.micro;
+  }
+
+  // All splits of one panel of A, each starting on a word of its own.
+  void pack_rows(std::int64_t m_panel, unsigned char* panel) const noexcept {
+    const std::int64_t row = m_panel * mr_, width = micro_of(m_panel).mr;
     for (std::int64_t i = 0; i < g_.splits; ++i) {
       const std::int64_t k0 = i * g_.split;
-      g_.isa->pack(s, p0, std::min<std::int64_t>(width, count), width, k0, std::min(g_.split, g_.size.k - k0),
-                   panel + i * g_.split_words * width * 4);
+      g_.isa->pack(a_, part_.m0 + row, std::min(width, g_.size.m - row), static_cast<int>(width), k0,
+                   std::min(g_.split, g_.size.k - k0), panel + i * g_.split_words * width * 4);
     }
   }
 
@@ -117,8 +118,10 @@ class Problem {
   }
 
   void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
+    if (g_.groups == 0) return;
     for (std::int64_t r = 0; r < width; ++r) {
       const std::int64_t p = part_.n0 + p0 + r;
+      const std::int64_t of_block = p / traits_.scale_block.n * g_.groups;
       for (std::int64_t q = 0; q < g_.groups; ++q) {
         float v = 0.0f;
         if (p0 + r < g_.size.n) {
@@ -127,121 +130,203 @@ class Problem {
           else if (b_scale_ == nullptr)
             v = 1.0f;
           else
-            v = static_cast<const float*>(b_scale_)[(p / traits_.scale_block.n) * g_.groups + q];
+            v = static_cast<const float*>(b_scale_)[of_block + q];
         }
         out[q * stride + r] = v;
       }
     }
   }
 
-  std::int64_t panel_bytes(std::int64_t width) const noexcept { return g_.words * width * 4; }
+  std::int64_t panel_bytes() const noexcept { return g_.words * mr_ * 4; }
 
-  void superblock(std::int64_t m0, std::int64_t n0) noexcept {
+  // Panels of A from m0 on, as many as are packed at once, by all columns.
+  void superblock(std::int64_t m0) noexcept {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
-    const std::int64_t n_count = std::min(g_.n_super, g_.n_panels - n0);
-    const bool pack_b = !g_.fused && m0 == 0;
-    const std::int64_t to_pack = m_count + (pack_b ? n_count : 0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
-    float* b_scales = reinterpret_cast<float*>(workspace_ + g_.b_scale_offset);
-    parallel_for(to_pack, g_.threads, [&](std::int64_t i, int) {
-      if (i < m_count) {
-        const std::int64_t p0 = (m0 + i) * mr_;
-        pack_panel(a_, part_.m0 + p0, g_.size.m - p0, static_cast<int>(mr_), workspace_ + i * panel_bytes(mr_));
-        gather_a_scales(p0, g_.m_super * mr_, a_scales + i * mr_);
-      } else {
-        const std::int64_t j = i - m_count, p0 = (n0 + j) * nr_;
-        pack_panel(b_, part_.n0 + p0, g_.size.n - p0, static_cast<int>(nr_),
-                   workspace_ + g_.b_offset + j * panel_bytes(nr_));
-        gather_b_scales(p0, nr_, g_.n_super * nr_, b_scales + j * nr_);
-      }
-    });
-    const std::int64_t m_items = ceil_div(m_count, g_.pm), n_items = ceil_div(n_count, g_.pn);
-    parallel_for(m_items * n_items, g_.threads, [&](std::int64_t i, int index) {
+    const bool serial = m_count * panel_bytes() < kSerialPackBytes;
+    auto pack = [&](std::int64_t i, int) {
+      pack_rows(m0 + i, workspace_ + i * panel_bytes());
+      gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
+    };
+    parallel_for(m_count, serial ? 1 : g_.threads, std::move(pack), g_.flops);
+    const std::int64_t down = ceil_div(m_count, g_.item_m);
+    auto multiply = [&](std::int64_t i, int index) {
       Item item{};
       item.m0 = m0;
-      item.n0 = n0;
-      item.i0 = i % m_items * g_.pm;  // m fastest: neighbours share a block of B
-      item.j0 = i / m_items * g_.pn;
-      item.i_count = std::min(g_.pm, m_count - item.i0);
-      item.j_count = std::min(g_.pn, n_count - item.j0);
+      item.i0 = i % down * g_.item_m;  // m fastest: neighbours read the same columns of B
+      item.j0 = i / down * g_.n_panels / g_.across;
+      item.i_count = std::min(g_.item_m, m_count - item.i0);
+      item.j_count = (i / down + 1) * g_.n_panels / g_.across - item.j0;
       run_item(item, slot(index));
-    });
+    };
+    parallel_for(down * g_.across, g_.threads, std::move(multiply), g_.flops);
   }
 
-  // Panels [i0, i0+i_count) x [j0, j0+j_count) of the superblock that starts at panels m0, n0.
+  // Panels [i0, i0 + i_count) of a superblock that starts at panel m0, by panels [j0, j0 + j_count) of columns.
   struct Item {
-    std::int64_t m0, n0, i0, j0, i_count, j_count;
+    std::int64_t m0, i0, j0, i_count, j_count;
+  };
+  // Panels [i0, i0 + i_count) of a superblock, and where their accumulators are.
+  struct Block {
+    std::int64_t i0, i_count;
+    unsigned char *acc, *total;
   };
 
-  void run_item(const Item& item, unsigned char* slot) const noexcept {
-    unsigned char* acc = slot;
-    unsigned char* total = slot + g_.slot_total_offset;
-    const bool fold = g_.splits > 1;
-    if (g_.splits == 0) std::memset(acc, 0, g_.slot_total_offset);
-    if (g_.fused && g_.groups > 0)
-      gather_b_scales((item.n0 + item.j0) * nr_, item.j_count * nr_, g_.pn * nr_,
-                      reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
-    for (std::int64_t s = 0; s < g_.splits; ++s) {
-      accumulate(item, s, slot);
-      if (fold) fold_split(item, s, acc, total, slot);
+  template <class F>
+  void each_block(const Item& item, unsigned char* slot, F&& f) const noexcept {
+    for (std::int64_t i = 0; i < item.i_count; i += g_.pm) {
+      const std::int64_t at = g_.one_pass ? 0 : i * mr_ * g_.acc_ld * 4;
+      f(Block{item.i0 + i, std::min(g_.pm, item.i_count - i), slot + at, slot + g_.slot_total_offset + at});
     }
-    store(item, fold ? total : acc, slot);
   }
 
-  // The accumulators of one split, from zero.
-  void accumulate(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
-    const std::int64_t e = elements_per_word(g_.kind);
-    const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
-    const float* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
-    const float* b_scales =
-        reinterpret_cast<const float*>(g_.fused ? slot + g_.slot_b_scale_offset : workspace_ + g_.b_scale_offset);
-    const std::int64_t b_scale_stride = (g_.fused ? g_.pn : g_.n_super) * nr_;
-    for (std::int64_t k0 = begin; k0 < end; k0 += g_.kc) {
-      const std::int64_t k1 = std::min(k0 + g_.kc, end);
-      const std::int64_t word0 = s * g_.split_words + (k0 - begin) / e;
-      const std::int64_t step_words = ceil_div(k1 - k0, e);
+  void run_item(const Item& item, unsigned char* slot) const noexcept {
+    if (g_.groups > 0)
+      gather_b_scales(item.j0 * nr_, item.j_count * nr_, g_.item_n * nr_,
+                      reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
+    if (g_.splits == 0) {
+      std::memset(slot, 0, g_.slot_total_offset);
+      each_block(item, slot, [&](const Block& block) { store(item, block, block.acc, slot); });
+    }
+    for (std::int64_t s = 0; s < g_.splits; ++s) {
+      if (g_.in_place != nullptr) {
+        accumulate_in_place(item, s, slot);
+        finish_split(item, {item.i0, item.i_count, slot, slot + g_.slot_total_offset}, s, slot);
+        continue;
+      }
+      const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
+      for (std::int64_t d0 = begin; d0 < end; d0 += g_.depth) {
+        const std::int64_t d1 = std::min(d0 + g_.depth, end), column = item.j0 * nr_;
+        if (!g_.reads_prepacked)
+          pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
+                       item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
+        each_block(item, slot, [&](const Block& block) {
+          accumulate(item, block, s, d0, d1, slot);
+          if (d1 == end) finish_split(item, block, s, slot);
+        });
+      }
+    }
+  }
+
+  // What follows the last element of K of a split.
+  void finish_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
+    if (g_.splits > 1) fold_split(item, block, s, slot);
+    if (s == g_.splits - 1) store(item, block, g_.splits > 1 ? block.total : block.acc, slot);
+  }
+
+  // The same by a kernel that reads B in place: all rows are in this item.
+  void accumulate_in_place(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k), count = columns(item);
+    const auto* a = reinterpret_cast<const std::uint32_t*>(workspace_) + s * g_.split_words * mr_;
+    auto* acc = reinterpret_cast<float*>(slot);
+    InPlaceCall call{&b_,         part_.n0 + item.j0 * nr_,
+                     count,       begin,
+                     end - begin, a,
+                     mr_,         g_.words * mr_,
+                     g_.size.m,   acc,
+                     g_.acc_ld,   0,
+                     nullptr,     nullptr};
+    if (g_.group == 0) return g_.in_place(call);
+    const auto* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
+    const auto* b_scales = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset);
+    constexpr std::int64_t kColumns = 32;  // go through all groups together
+    for (std::int64_t n = 0; n < count; n += kColumns) {
+      call.n0 = part_.n0 + item.j0 * nr_ + n;
+      call.columns = std::min(kColumns, count - n);
+      call.acc = acc + n;
+      for (std::int64_t k = begin; k < end; k = call.k0 + call.depth) {
+        const std::int64_t q = k / g_.group, of_block = begin + ((k - begin) / g_.kc + 1) * g_.kc;
+        call.k0 = k;
+        call.depth = std::min({(q + 1) * g_.group, of_block, end}) - k;
+        call.a = a + (k - begin) * mr_;
+        call.flags = k == begin ? kScaled : kScaled | kAccumulate;
+        call.a_scale = a_scales + q * g_.m_super * mr_;
+        call.b_scale = b_scales + q * g_.item_n * nr_ + n;
+        g_.in_place(call);
+      }
+    }
+  }
+
+  // The panels that a register tile reads, as a micro-kernel takes them.
+  struct Columns {
+    const unsigned char* base;
+    std::int64_t panels[kMostPanels];
+  };
+
+  // Those of panel j of an item, from word `word` of K on, which is word `packed` of the columns that the item packed.
+  Columns columns_of(const Item& item, std::int64_t j, std::int64_t word, std::int64_t packed,
+                     unsigned char* slot) const noexcept {
+    Columns c{};
+    std::int64_t stride = b_stride(), last = kMostPanels;
+    if (g_.reads_prepacked) {  // what is beyond N is the last panel once more, and never stored
+      const std::int64_t first = (item.j0 + j) * nr_ / kPanelColumns;
+      last = ceil_div(g_.size.n, kPanelColumns) - 1 - first;
+      stride = b_.ld * kPanelColumns;
+      c.base = b_.base + (first * b_.ld + word) * kPanelColumns * 4;
+    } else {
+      c.base = slot + g_.slot_b_offset + (j * nr_ / kPanelColumns * stride + packed * kPanelColumns) * 4;
+    }
+    for (std::int64_t i = 0; i < kMostPanels; ++i) c.panels[i] = std::min(i, last) * stride;
+    return c;
+  }
+
+  // Words from one panel of packed columns to the next.
+  std::int64_t b_stride() const noexcept { return g_.depth_words * kPanelColumns; }
+
+  // Adds elements [d0, d1) of K of split s, whose columns of B are packed, to a block.
+  void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
+                  unsigned char* slot) const noexcept {
+    const std::int64_t e = elements_per_word(g_.kind), begin = s * g_.split;
+    for (std::int64_t k0 = d0; k0 < d1; k0 += g_.kc) {
+      const std::int64_t k1 = std::min(k0 + g_.kc, d1);
+      const std::int64_t word = s * g_.split_words + (k0 - begin) / e;
       for (std::int64_t j = 0; j < item.j_count; ++j) {
-        const unsigned char* b_panel = nullptr;
-        if (g_.fused) {
-          unsigned char* own = slot + g_.slot_b_offset;
-          const std::int64_t p0 = (item.n0 + item.j0 + j) * nr_;
-          g_.isa->pack(b_, part_.n0 + p0, std::min(nr_, g_.size.n - p0), static_cast<int>(nr_), k0, k1 - k0, own);
-          b_panel = own;
-        } else {
-          b_panel = workspace_ + g_.b_offset + (item.j0 + j) * panel_bytes(nr_) + word0 * nr_ * 4;
-        }
-        for (std::int64_t i = 0; i < item.i_count; ++i) {
-          const unsigned char* a_panel = workspace_ + (item.i0 + i) * panel_bytes(mr_) + word0 * mr_ * 4;
-          unsigned char* tile = slot + (i * mr_ * g_.acc_ld + j * nr_) * 4;
-          if (g_.group == 0) {
-            g_.micro->run(step_words, a_panel, b_panel, tile, g_.acc_ld, k0 == begin ? 0u : kAccumulate, nullptr,
-                          nullptr);
-            continue;
-          }
-          const float* sa = a_scales + (item.i0 + i) * mr_;
-          const float* sb = b_scales + (g_.fused ? j : item.j0 + j) * nr_;
-          for (std::int64_t k = k0; k < k1;) {
-            const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, k1);
-            g_.micro->run(next - k, a_panel + (k - k0) * mr_ * 4, b_panel + (k - k0) * nr_ * 4, tile, g_.acc_ld,
-                          k == begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
-                          sb + q * b_scale_stride);
-            k = next;
-          }
+        const Columns b = columns_of(item, j, word, (k0 - d0) / e, slot);
+        for (std::int64_t i = 0; i < block.i_count; ++i) {
+          const std::int64_t panel = block.i0 + i;
+          const MicroKernel& micro = micro_of(item.m0 + panel);
+          const unsigned char* a = workspace_ + panel * panel_bytes() + word * micro.mr * 4;
+          unsigned char* tile = block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
+          if (g_.group == 0)
+            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, g_.acc_ld, k0 == begin ? 0U : kAccumulate,
+                      nullptr, nullptr);
+          else
+            accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
         }
       }
     }
   }
 
-  std::int64_t rows(const Item& item) const noexcept {
-    return std::min(item.i_count * mr_, g_.size.m - (item.m0 + item.i0) * mr_);
-  }
-  std::int64_t columns(const Item& item) const noexcept {
-    return std::min(item.j_count * nr_, g_.size.n - (item.n0 + item.j0) * nr_);
+  struct Slice {
+    std::int64_t k0, k1, begin;  // of K, and where its split begins
+  };
+
+  // A slice of one tile, group of K by group of K.
+  void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const Columns& b,
+                         unsigned char* tile, std::int64_t panel, std::int64_t j, unsigned char* slot) const noexcept {
+    const float* sa = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset) + panel * mr_;
+    const float* sb = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + j * nr_;
+    for (std::int64_t k = slice.k0; k < slice.k1;) {
+      const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, slice.k1), done = k - slice.k0;
+      micro.run(next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
+                k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
+                sb + q * g_.item_n * nr_);
+      k = next;
+    }
   }
 
+  std::int64_t first_row(const Item& item, const Block& block) const noexcept { return (item.m0 + block.i0) * mr_; }
+  std::int64_t rows(const Item& item, const Block& block) const noexcept {
+    return std::min(block.i_count * mr_, g_.size.m - first_row(item, block));
+  }
+  std::int64_t columns(const Item& item) const noexcept {
+    return std::min(item.j_count * nr_, g_.size.n - item.j0 * nr_);
+  }
+
+  // Row `r` of the part.
   void finish_row(const Item& item, std::int64_t r, const void* acc, bool with_bias, float* out) const noexcept {
-    const std::int64_t row = part_.m0 + (item.m0 + item.i0) * mr_ + r, column = part_.n0 + (item.n0 + item.j0) * nr_;
-    FinishArgs f{acc, g_.kind == PackKind::i16, columns(item), 1.0f, 1.0f, nullptr, nullptr};
+    const std::int64_t row = part_.m0 + r, column = part_.n0 + item.j0 * nr_;
+    FinishArgs f{acc, has_int_sums(g_.kind), columns(item), 1.0f, 1.0f, nullptr, nullptr};
     if (traits_.quant == Quant::per_tensor) {
       f.a_scale = *static_cast<const float*>(a_scale_);
       f.b_scalar = *static_cast<const float*>(b_scale_);
@@ -254,17 +339,14 @@ class Problem {
     apply_epilogue(*g_.isa, traits_, args_, batch_, row, column, f.n, out);
   }
 
-  bool int_total() const noexcept {
-    return g_.kind == PackKind::i16 && (g_.split_mode != 2 || traits_.c == DType::int32);
-  }
+  bool int_total() const noexcept { return has_int_sums(g_.kind) && (g_.split_mode != 2 || traits_.c == DType::int32); }
 
   // total += this split, the way the split mode says. Integer sums wrap like the GPU's, hence unsigned.
-  void fold_split(const Item& item, std::int64_t s, unsigned char* acc, unsigned char* total,
-                  unsigned char* slot) const noexcept {
-    const std::int64_t n = columns(item);
-    for (std::int64_t r = 0; r < rows(item); ++r) {
-      unsigned char* from = acc + r * g_.acc_ld * 4;
-      unsigned char* to = total + r * g_.acc_ld * 4;
+  void fold_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t n = columns(item), first = first_row(item, block);
+    for (std::int64_t r = 0; r < rows(item, block); ++r) {
+      unsigned char* from = block.acc + r * g_.acc_ld * 4;
+      unsigned char* to = block.total + r * g_.acc_ld * 4;
       if (int_total()) {
         const std::uint32_t* x = reinterpret_cast<const std::uint32_t*>(from);
         std::uint32_t* y = reinterpret_cast<std::uint32_t*>(to);
@@ -275,7 +357,7 @@ class Problem {
       float* y = reinterpret_cast<float*>(to);
       if (g_.split_mode == 2) {
         float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
-        finish_row(item, r, from, s == 0, row);
+        finish_row(item, first + r, from, s == 0, row);
         g_.isa->round(traits_.c, row, n);
         x = row;
       }
@@ -284,21 +366,21 @@ class Problem {
     }
   }
 
-  void store(const Item& item, const unsigned char* result, unsigned char* slot) const noexcept {
-    const std::int64_t n = columns(item);
+  void store(const Item& item, const Block& block, const unsigned char* result, unsigned char* slot) const noexcept {
+    const std::int64_t n = columns(item), first = first_row(item, block);
     float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
     const bool finished = g_.splits > 1 && g_.split_mode == 2;
     const bool plain = (traits_.quant == Quant::none || g_.group != 0) && traits_.epilogue.empty();
-    for (std::int64_t r = 0; r < rows(item); ++r) {
+    for (std::int64_t r = 0; r < rows(item, block); ++r) {
       const unsigned char* acc = result + r * g_.acc_ld * 4;
-      unsigned char* out = c_ + bytes_of(traits_.c, ((item.m0 + item.i0) * mr_ + r) * ldc_ + (item.n0 + item.j0) * nr_);
+      unsigned char* out = c_ + bytes_of(traits_.c, (first + r) * ldc_ + item.j0 * nr_);
       const float* values = reinterpret_cast<const float*>(acc);
       if (traits_.c == DType::int32) {
         std::memcpy(out, acc, static_cast<std::size_t>(n) * 4);
         continue;
       }
-      if (!finished && !(plain && bias_ == nullptr && g_.kind != PackKind::i16)) {
-        finish_row(item, r, acc, true, row);
+      if (!finished && !(plain && bias_ == nullptr && !has_int_sums(g_.kind))) {
+        finish_row(item, first + r, acc, true, row);
         values = row;
       }
       g_.isa->encode(traits_.c, values, out, n);
@@ -325,10 +407,13 @@ class Problem {
 
 void execute(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept {
   unsigned char* base = static_cast<unsigned char*>(workspace);
-  parallel_for(g.size.batch, g.instances, [&](std::int64_t i, int index) {
-    auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
-    Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
-  });
+  parallel_for(
+      g.size.batch, g.instances,
+      [&](std::int64_t i, int index) {
+        auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
+        Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
+      },
+      g.flops);
 }
 
 void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part,

@@ -1,9 +1,10 @@
 // The blocked GEMM behind twins and host instances: geometry (what goes where in the workspace) and execution.
 //
-// C is cut into items of pm x pn register tiles; one thread finishes an item: all splits, all of K, epilogue. Operands
-// are packed before that, superblock by superblock, so that no B tile is decoded once per M tile. When one item spans
-// all of M there is nobody to share packed B with, and the item packs its own, kc deep, into its slot (`fused`).
-// Every accumulator is a sum over k in ascending order per split, so blocking and threads do not change results.
+// A is packed once, by all threads. C is cut into items of rows x columns; one thread finishes an item: all splits, all
+// of K, epilogue. It packs its own columns of B, as deep as its second-level cache holds, and uses them for all its
+// rows at once, block by block (block_m x kc of A, which the same cache holds too). So packed B never goes to memory,
+// and items are as tall as their accumulators allow. Every accumulator is a sum over k in ascending order per split, so
+// blocking and threads do not change results.
 #pragma once
 
 #include "backends/host/gemm.hpp"
@@ -36,33 +37,43 @@ struct Blocking {
   std::int64_t split;                 // elements of K per split, at least 1
   std::int32_t split_mode;            // TwinConfig::k_batch_mode
   int threads;
-  bool dots;             // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
-  bool few_rows = true;  // kernels of small_m.hpp may compute few rows, in an order of their own
+  bool dots;               // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
+  bool few_rows = true;    // kernels of small_m.hpp may compute few rows, in an order of their own
+  bool prepacked = false;  // B is what pack_b() made
+  InPlaceFn in_place = nullptr;  // how few rows are computed where B lies (in_place.hpp); null: B is packed
 };
 
 struct Geometry {
   const IsaTable* isa;
   const MicroKernel* micro;
+  const MicroKernel* tail;  // of the last panel of rows
+  InPlaceFn in_place;       // instead of packing B and `micro`; null: none
   PackKind kind;
   Sizes size;
   std::int64_t split, splits, kc, group;  // group: K elements that share a scale, 0 = none
   std::int32_t split_mode;
   std::int64_t split_words, words;  // packed words of a split and of all splits, per row
-  std::int64_t pm, pn;              // panels per item
+  std::int64_t depth, depth_words;  // of B that an item packs at once, a multiple of kc or the whole split
+  std::int64_t pm;                  // panels of A per block
+  std::int64_t item_m, item_n;      // panels per item, at most
+  std::int64_t across;              // items along N
   std::int64_t m_panels, n_panels;  // of the problem
-  std::int64_t m_super, n_super;    // panels per superblock, multiples of pm, pn
+  std::int64_t m_super;             // panels of A that are packed at once
   std::int64_t groups;              // scale groups of K
-  bool fused, batch_parallel;
-  int threads;    // of one problem
-  int instances;  // problems of the batch that run at the same time
+  bool one_pass;                    // one depth is all of K: a block is stored before the next one is begun
+  bool batch_parallel;
+  bool reads_prepacked;  // B is not packed: prepacked panels are what the kernel reads
+  double flops;          // of the whole batch
+  int threads;           // of one problem
+  int instances;         // problems of the batch that run at the same time
   // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.
-  std::size_t b_offset, a_scale_offset, b_scale_offset, slots_offset;
+  std::size_t a_scale_offset, slots_offset;
   std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset, slot_bytes;
   std::size_t problem_bytes, bytes;
   std::int64_t acc_ld;
 };
 
-// The kernel of a menu with the smallest tile that holds m rows; mr x nr is the largest to use.
+// The kernel of a menu for m rows in as few panels as the largest tile, mr x nr, allows: the smallest that still does.
 const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept;
 
 // Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.

@@ -3,8 +3,10 @@
 
 #include "backends/host/blocking.hpp"
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/in_place.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
+#include "ckgen/prepack.hpp"
 
 #include <algorithm>
 
@@ -15,6 +17,13 @@ namespace {
 
 bool empty(std::int64_t m, std::int64_t n, std::int64_t batch) noexcept {
   return m == 0 || n == 0 || batch == 0;
+}
+
+Status check_twin_args(const GemmTraits& traits, const GemmArgs& args) noexcept {
+  if (args.b_prepacked)
+    return Status::error(StatusCode::unsupported,
+                         "a GPU's instance reads no prepacked B: pass B as it is, or plan for the CPU's own target");
+  return check_args(traits, args);
 }
 
 // ---- stream-K -----------------------------------------------------------------------------------------------------
@@ -51,16 +60,33 @@ Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamK
 
 // ---- whole products -------------------------------------------------------------------------------------------------
 
-// Few rows have kernels of their own, but not for every stride: memory for either.
+// How prepacked B is computed: int8 four products at a time where there are such kernels.
+Blocking prepacked_blocking(const GemmTraits& traits, Blocking b) noexcept {
+  b.prepacked = true;
+  const IsaTable::Menu& bytes = b.isa->menu[static_cast<int>(PackKind::i8)];
+  const bool grouped = traits.quant == Quant::blockscale || traits.quant == Quant::mx;
+  if (is_exact(traits) && !grouped && pick_micro(bytes, b.mr, b.nr, 1) != nullptr) b.kind = PackKind::i8;
+  return b;
+}
+
+// Few rows have kernels of their own, but not for every stride, and B may be prepacked where no twin is: memory for
+// all.
 std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
-  return std::max(make_geometry(traits, blocking, size).bytes, small_m_workspace(traits, blocking, size));
+  const Blocking whole = in_place_blocking(traits, blocking, size.m);
+  const std::size_t plain =
+      std::max(make_geometry(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
+  if (!blocking.dots || !can_prepack(traits.b)) return plain;
+  return std::max(plain, make_geometry(traits, prepacked_blocking(traits, blocking), size).bytes);
 }
 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
-  blocking.few_rows = rows == RowOrder::any || is_exact(traits);
-  if (execute_small_m(traits, blocking, args, workspace)) return;
-  execute(make_geometry(traits, blocking, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
+  const bool any_order = rows == RowOrder::any || is_exact(traits);
+  blocking.few_rows = any_order && !is_faster_in_place(traits, blocking, args.m);
+  if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
+  const Blocking whole =
+      args.b_prepacked ? prepacked_blocking(traits, blocking) : in_place_blocking(traits, blocking, args.m);
+  execute(make_geometry(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 
 }  // namespace
@@ -110,7 +136,7 @@ Status run_gemm_twin(const GemmTraits& traits, const TwinConfig& config, std::in
   Status s = check_twin(traits, config, k_batch);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
-  s = check_args(traits, args);
+  s = check_twin_args(traits, args);
   if (s.ok()) s = check_workspace(workspace);
   if (s.ok()) s = check_padding(traits, config, k_batch, args);
   if (!s.ok()) return s;
@@ -155,7 +181,7 @@ Status run_gemm_twin_stream_k(const GemmTraits& traits, const TwinConfig& config
   Status s = check_twin(traits, config, 1);
   if (s.ok()) s = check_sizes(args.m, args.n, args.k, args.batch);
   if (!s.ok() || empty(args.m, args.n, args.batch)) return s;
-  s = check_args(traits, args);
+  s = check_twin_args(traits, args);
   if (s.ok()) s = check_workspace(workspace);
   if (s.ok()) s = check_padding(traits, config, 1, args);
   if (!s.ok()) return s;

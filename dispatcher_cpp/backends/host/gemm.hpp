@@ -28,7 +28,8 @@ Status check_isa(Isa isa) noexcept;    // unsupported, with what lacks it: the C
 const char* isa_name(Isa isa) noexcept;
 const char* cpu_brand() noexcept;  // cpuid brand string, trimmed; static storage
 int core_count() noexcept;         // CPUs this process may run on
-int thread_count() noexcept;       // threads a call may use: CKGEN_NUM_THREADS (read once), else core_count()
+int all_threads() noexcept;        // the pool's and the caller's: CKGEN_NUM_THREADS (read once), else core_count()
+int thread_count() noexcept;       // threads a call of this thread may use: all, or a ThreadLimit's
 
 // Whether few rows may be added up in another order than many, by kernels of their own that are faster (small_m.hpp),
 // or each row alike, however many there are. Sums of int8 are exact in any order.

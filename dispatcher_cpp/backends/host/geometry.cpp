@@ -9,36 +9,73 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// Packed operands should stay near the last-level cache; a superblock is never smaller than one item.
-constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
-constexpr std::int64_t kPackedBBytes = std::int64_t{16} << 20;
-constexpr std::int64_t kItemBytes = std::int64_t{32} << 20;
+// Packed A should stay near the last-level cache, an item's accumulators and its packed B in the second-level one.
+constexpr std::int64_t kPackedABytes = std::int64_t{32} << 20;
+constexpr std::int64_t kPackedBBytes = std::int64_t{512} << 10;
+constexpr std::int64_t kAccumulatorBytes = std::int64_t{2} << 20;
+// Runs of B's rows that are read from memory: longer ones than the second are no faster.
+constexpr std::int64_t kLeastDepthWords = 512, kDepthWords = 1024;
+// Items of fewer rows would spend more than a tenth of their time on packing B.
+constexpr std::int64_t kLeastItemRows = 64;
 
 // A batch of problems smaller than this runs one problem per thread.
 constexpr double kSmallProblemFlops = 5e7;
 
-// Panels per superblock: as many as the budget holds, in whole items.
-std::int64_t superblock(std::int64_t panels, std::int64_t per_item, std::int64_t panel_bytes,
-                        std::int64_t budget) noexcept {
-  const std::int64_t items = std::max<std::int64_t>(1, budget / std::max<std::int64_t>(1, panel_bytes * per_item));
-  return std::min(ceil_div(panels, per_item), items) * per_item;
+// What an item of one row of tiles reads of A at a time while it reads prepacked panels of B.
+constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
+
+// Whether the words that a kernel multiplies are those of prepacked panels.
+bool has_prepacked_words(PackKind kind, DType b) noexcept {
+  return (kind == PackKind::f32 && b == DType::fp32) || (kind == PackKind::bf16 && b == DType::bf16) ||
+         kind == PackKind::i8;
+}
+
+const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr) noexcept {
+  const MicroKernel* tallest = nullptr;
+  for (int i = 0; i < menu.count; ++i) {
+    const MicroKernel& x = menu.kernels[i];
+    if (x.nr == nr && x.mr <= mr && (tallest == nullptr || x.mr > tallest->mr)) tallest = &x;
+  }
+  return tallest;
+}
+
+// Columns and depth of B that an item packs at once. Many rows read packed A again for every item, so items are wide;
+// of few rows longer runs of B's rows are read faster.
+void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
+  const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr,
+                     held = kPackedBBytes / (nr * 4);  // panels x words
+  const std::int64_t kc_words = g.kc / e;
+  const auto whole = [&](std::int64_t words) { return std::min(g.split_words, ceil_div(words, kc_words) * kc_words); };
+  const std::int64_t all = whole(kDepthWords), shallow = whole(kLeastDepthWords);
+  const std::int64_t most = std::min(ceil_div(blocking.block_n, nr), g.n_panels);
+  const std::int64_t widest = std::clamp<std::int64_t>(held / (g.size.m > blocking.block_m ? shallow : all), 1, most);
+  std::int64_t items = ceil_div(g.n_panels, widest);
+  if (g.threads > 1) items = ceil_div(std::max<std::int64_t>(items, 2 * g.threads), g.threads) * g.threads;
+  g.across = std::min(items, g.n_panels);
+  g.item_n = ceil_div(g.n_panels, g.across);
+  const std::int64_t deep = std::min(all, std::max(shallow, held / g.item_n / kc_words * kc_words));
+  g.depth = std::min(deep * e, g.split);
+  g.depth_words = ceil_div(g.depth, e);
+}
+
+// Panels of rows per item: all, unless there are threads without an item.
+std::int64_t item_rows(const Geometry& g, std::int64_t mr) noexcept {
+  if (g.threads == 1 || g.across >= g.threads) return g.m_super;
+  const std::int64_t down =
+      std::min(ceil_div(2 * g.threads, g.across), std::max<std::int64_t>(1, g.m_super * mr / kLeastItemRows));
+  return ceil_div(g.m_super, down);
 }
 
 }  // namespace
 
 const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept {
-  const MicroKernel* best = nullptr;
+  const MicroKernel* const tallest = tallest_micro(menu, mr, nr);
+  if (tallest == nullptr) return nullptr;
+  const MicroKernel* best = tallest;
+  const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(m, tallest->mr));
   for (int i = 0; i < menu.count; ++i) {
-    const MicroKernel& candidate = menu.kernels[i];
-    if (candidate.nr != nr || candidate.mr > mr) continue;
-    const bool enough = candidate.mr >= m;
-    if (best == nullptr) {
-      best = &candidate;
-      continue;
-    }
-    const bool best_enough = best->mr >= m;
-    if (enough ? (!best_enough || candidate.mr < best->mr) : (!best_enough && candidate.mr > best->mr))
-      best = &candidate;
+    const MicroKernel& x = menu.kernels[i];
+    if (x.nr == nr && x.mr < best->mr && x.mr * panels >= m) best = &x;
   }
   return best;
 }
@@ -47,18 +84,19 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   Geometry g{};
   g.isa = blocking.isa;
   g.kind = blocking.kind;
+  g.in_place = blocking.in_place;
   g.size = sizes;
-  g.micro = pick_micro(blocking.isa->menu[static_cast<int>(blocking.kind)], blocking.mr, blocking.nr, sizes.m);
-  const std::int64_t mr = g.micro->mr, nr = g.micro->nr, e = elements_per_word(g.kind);
-
   const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
   const double all_flops = flops * static_cast<double>(sizes.batch);
+  g.flops = all_flops;
   int threads = std::max(1, blocking.threads);
   if (all_flops < kSerialFlops) threads = 1;
   g.batch_parallel = threads > 1 && sizes.batch > 1 && flops < kSmallProblemFlops;
   g.threads = g.batch_parallel ? 1 : threads;
   g.instances = g.batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, sizes.batch)) : 1;
 
+  const IsaTable::Menu& menu = blocking.isa->menu[static_cast<int>(g.kind)];
+  const std::int64_t nr = blocking.nr, e = elements_per_word(g.kind);
   g.split = std::max<std::int64_t>(1, std::min(blocking.split, sizes.k));
   g.splits = ceil_div(sizes.k, g.split);
   g.split_mode = blocking.split_mode;
@@ -67,41 +105,49 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
   g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
-
-  g.m_panels = ceil_div(sizes.m, mr);
   g.n_panels = ceil_div(sizes.n, nr);
-  g.pm = std::min(g.m_panels, std::max<std::int64_t>(1, ceil_div(blocking.block_m, mr)));
-  g.pn = std::min(g.n_panels, std::max<std::int64_t>(1, ceil_div(blocking.block_n, nr)));
-  g.fused = g.m_panels <= g.pm;
-  if (g.fused) {
-    // Enough items for the threads, and a slice of B that stays in a core's cache.
-    g.pn = std::max<std::int64_t>(1, std::min(g.pn, g.n_panels / (2 * g.threads)));
-  } else {
-    g.pm = std::max<std::int64_t>(1, std::min(g.pm, kItemBytes / (mr * g.words * 4)));
-    g.pn = std::max<std::int64_t>(1, std::min(g.pn, kItemBytes / (nr * g.words * 4)));
+  g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;
+  // B is read once by one row of tiles, and in longer runs where A stays in a core's cache nevertheless.
+  const std::int64_t tallest = tallest_micro(menu, blocking.mr, blocking.nr)->mr;
+  if (g.reads_prepacked && sizes.m <= tallest) g.kc = std::max(g.kc, kPanelsABytes / 4 / tallest * e);
+  cut_columns(g, blocking);
+  g.one_pass = g.splits <= 1 && g.depth >= g.split;
+  g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
+
+  std::int64_t rows = kPackedABytes / (g.words * 4);
+  if (!g.one_pass) rows = std::min(rows, kAccumulatorBytes / (g.acc_ld * 4));
+  rows = std::min(sizes.m, std::max<std::int64_t>(1, rows / tallest) * tallest);
+  g.micro = pick_micro(menu, blocking.mr, blocking.nr, rows);
+  const std::int64_t mr = g.micro->mr;
+  g.m_panels = ceil_div(sizes.m, mr);
+  g.tail = pick_micro(menu, g.micro->mr, blocking.nr, sizes.m - (g.m_panels - 1) * mr);
+  g.m_super = ceil_div(rows, mr);
+  g.pm = std::min(g.m_super, std::max<std::int64_t>(1, blocking.block_m / mr));
+  if (g.m_super < g.m_panels) g.in_place = nullptr;
+  if (g.in_place != nullptr) {  // all rows at once, of panels alike
+    g.tail = g.micro;
+    g.pm = g.m_super;
   }
-  g.m_super = g.fused ? g.pm : superblock(g.m_panels, g.pm, mr * g.words * 4, kPackedABytes);
-  g.n_super = g.fused ? g.n_panels : superblock(g.n_panels, g.pn, nr * g.words * 4, kPackedBBytes);
-  g.acc_ld = g.pn * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
+  g.item_m = item_rows(g, mr);
 
   std::size_t at = words_bytes(g.m_super * mr, g.words);
-  g.b_offset = at;
-  if (!g.fused) at += words_bytes(g.n_super * nr, g.words);
   g.a_scale_offset = at;
   at += words_bytes(g.m_super * mr, g.groups);
-  g.b_scale_offset = at;
-  if (!g.fused) at += words_bytes(g.n_super * nr, g.groups);
   g.slots_offset = at;
 
-  std::size_t slot = words_bytes(g.pm * mr, g.acc_ld);
+  // Of a block the most that its rows can be, so that fewer rows never need more.
+  const std::int64_t block_rows =
+      std::min(g.item_m * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
+  const std::int64_t acc_rows = g.one_pass ? block_rows : g.item_m * mr;
+  std::size_t slot = words_bytes(acc_rows, g.acc_ld);
   g.slot_total_offset = slot;
-  if (g.splits > 1) slot += words_bytes(g.pm * mr, g.acc_ld);
+  if (g.splits > 1) slot += words_bytes(acc_rows, g.acc_ld);
   g.slot_row_offset = slot;
-  slot += words_bytes(g.pn * nr, 1);
+  slot += words_bytes(g.item_n * nr, 1);
   g.slot_b_offset = slot;
-  if (g.fused) slot += words_bytes(nr, std::min(g.kc / e, g.words));
+  if (!g.reads_prepacked && g.in_place == nullptr) slot += words_bytes(g.item_n * nr, g.depth_words);
   g.slot_b_scale_offset = slot;
-  if (g.fused) slot += words_bytes(g.pn * nr, g.groups);
+  slot += words_bytes(g.item_n * nr, g.groups);
   g.slot_bytes = slot;
   g.problem_bytes = g.slots_offset + g.slot_bytes * static_cast<std::size_t>(g.threads);
   g.bytes = g.problem_bytes * static_cast<std::size_t>(g.instances);

@@ -1,6 +1,7 @@
 #include "backends/host/grouped.hpp"
 
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/in_place.hpp"
 #include "backends/host/parts.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/threads.hpp"
@@ -103,8 +104,10 @@ class GroupedGemm {
     const std::int64_t m0 = index % c.down * c.rows, n0 = index / c.down * c.columns;
     const GemmArgs p = args_of_group(args_, args_.operands[group], args_.sizes[group]);
     auto* at = static_cast<unsigned char*>(p.c) + bytes_of(cutting_.traits().c, m0 * p.ldc + n0);
-    run_part(cutting_.traits(), cutting_.part_blocking(size.k), std::min(c.rows, size.m - m0),
-             std::min(c.columns, size.n - n0), size.m <= kSmallRows, p, {m0, n0, at, nullptr}, slot);
+    const Blocking blocking = cutting_.part_blocking(size.k);
+    const bool few_rows = size.m <= kSmallRows && !is_faster_in_place(cutting_.traits(), blocking, size.m);
+    run_part(cutting_.traits(), blocking, std::min(c.rows, size.m - m0), std::min(c.columns, size.n - n0), few_rows, p,
+             {m0, n0, at, nullptr}, slot);
   }
 
   const Cutting& cutting_;

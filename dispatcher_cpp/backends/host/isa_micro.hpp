@@ -100,11 +100,36 @@ inline VecI dot_i16(VecI c, VecI a, VecI b) {
 }
 #endif
 
+// A comes from the last-level cache when the first columns meet it, and the hardware looks no further than a page.
+inline void prefetch_ahead(const void* a) {
+  constexpr std::uintptr_t kAheadOfA = 1024;
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(a) + kAheadOfA));
+}
+
+// NV vectors of B, in panels of kPanelColumns columns.
+template <typename T, int NV>
+class Columns {
+ public:
+  Columns(const void* b, const std::int64_t* panels) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kPanels; ++p) panel_[p] = static_cast<const T*>(b) + panels[p];
+  }
+  const T* at(int vector, std::int64_t k) const {
+    const int column = vector * kLanes;
+    return panel_[column / kPanelColumns] + k * kPanelColumns + column % kPanelColumns;
+  }
+
+ private:
+  static_assert(NV * kLanes % kPanelColumns == 0);
+  static constexpr int kPanels = NV * kLanes / kPanelColumns;
+  const T* panel_[kPanels];
+};
+
 template <int MR, int NV>
-void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld, unsigned flags,
-               const float* a_scale, const float* b_scale) {
+void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+               std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale) {
   const float* a = static_cast<const float*>(a_panel);
-  const float* b = static_cast<const float*>(b_panel);
+  const Columns<float, NV> b(b_panel, b_panels);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
 #pragma GCC unroll 16
@@ -112,9 +137,10 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) sum[i][j] = flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
   for (std::int64_t k = 0; k < words; ++k) {
+    prefetch_ahead(a);
     VecF bv[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) bv[j] = load_f(b + j * kLanes);
+    for (int j = 0; j < NV; ++j) bv[j] = load_f(b.at(j, k));
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
       const VecF av = broadcast_f(a[i]);
@@ -122,7 +148,6 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
       for (int j = 0; j < NV; ++j) sum[i][j] = fma_f(av, bv[j], sum[i][j]);
     }
     a += MR;
-    b += NV * kLanes;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
@@ -138,10 +163,10 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, voi
 }
 
 template <int MR, int NV>
-void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld, unsigned flags,
-               const float*, const float*) {
+void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+               std::int64_t ld, unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
+  const Columns<std::int32_t, NV> b(b_panel, b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
   VecI sum[MR][NV];
 #pragma GCC unroll 16
@@ -149,9 +174,10 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
   for (std::int64_t k = 0; k < words; ++k) {
+    prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) bv[j] = load_i(b + j * kLanes);
+    for (int j = 0; j < NV; ++j) bv[j] = load_i(b.at(j, k));
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
@@ -160,7 +186,6 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
         sum[i][j] = dot_i16(sum[i][j], bv[j], av);  // last: the broadcast folds into the load
     }
     a += MR;
-    b += NV * kLanes;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
@@ -170,10 +195,10 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, voi
 
 #if CKGEN_HOST_LEVEL >= 5
 template <int MR, int NV>
-void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, void* acc, std::int64_t ld,
-                unsigned flags, const float*, const float*) {
+void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+                std::int64_t ld, unsigned flags, const float*, const float*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const std::int32_t* b = static_cast<const std::int32_t*>(b_panel);
+  const Columns<std::int32_t, NV> b(b_panel, b_panels);
   float* c = static_cast<float*>(acc);
   VecF sum[MR][NV];
 #pragma GCC unroll 16
@@ -181,9 +206,10 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
   for (std::int64_t k = 0; k < words; ++k) {
+    prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) bv[j] = load_i(b + j * kLanes);
+    for (int j = 0; j < NV; ++j) bv[j] = load_i(b.at(j, k));
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
       const VecI av = broadcast_i(a[i]);
@@ -191,7 +217,6 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
       for (int j = 0; j < NV; ++j) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)bv[j], (__m512bh)av);
     }
     a += MR;
-    b += NV * kLanes;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
@@ -203,20 +228,24 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, vo
 #define CKGEN_TILE(kind, mr, nv) {mr, nv * kLanes, &micro_##kind<mr, nv>}
 
 #if CKGEN_HOST_LEVEL >= 4
-constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2), CKGEN_TILE(f32, 1, 2),  CKGEN_TILE(f32, 2, 2),
-                                CKGEN_TILE(f32, 4, 2), CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 14, 2),
-                                CKGEN_TILE(f32, 8, 3), CKGEN_TILE(f32, 6, 4)};
-constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2), CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
-                                CKGEN_TILE(i16, 4, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};
+constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2),  CKGEN_TILE(f32, 1, 2),  CKGEN_TILE(f32, 2, 2),
+                                CKGEN_TILE(f32, 4, 2),  CKGEN_TILE(f32, 6, 2),  CKGEN_TILE(f32, 10, 2),
+                                CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 13, 2), CKGEN_TILE(f32, 14, 2),
+                                CKGEN_TILE(f32, 8, 3),  CKGEN_TILE(f32, 6, 4)};
+constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2),  CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
+                                CKGEN_TILE(i16, 4, 2),  CKGEN_TILE(i16, 6, 2),  CKGEN_TILE(i16, 10, 2),
+                                CKGEN_TILE(i16, 12, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};
 #else
 constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 6, 2), CKGEN_TILE(f32, 1, 2), CKGEN_TILE(f32, 2, 2),
-                                CKGEN_TILE(f32, 4, 2), CKGEN_TILE(f32, 4, 3)};
+                                CKGEN_TILE(f32, 4, 2)};
 constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 6, 2), CKGEN_TILE(i16, 1, 2), CKGEN_TILE(i16, 2, 2),
                                 CKGEN_TILE(i16, 4, 2)};
 #endif
 #if CKGEN_HOST_LEVEL >= 5
-constexpr MicroKernel kBf16[] = {CKGEN_TILE(bf16, 8, 2), CKGEN_TILE(bf16, 1, 2),  CKGEN_TILE(bf16, 2, 2),
-                                 CKGEN_TILE(bf16, 4, 2), CKGEN_TILE(bf16, 14, 2), CKGEN_TILE(bf16, 8, 3)};
+constexpr MicroKernel kBf16[] = {CKGEN_TILE(bf16, 8, 2),  CKGEN_TILE(bf16, 1, 2),  CKGEN_TILE(bf16, 2, 2),
+                                 CKGEN_TILE(bf16, 4, 2),  CKGEN_TILE(bf16, 6, 2),  CKGEN_TILE(bf16, 10, 2),
+                                 CKGEN_TILE(bf16, 12, 2), CKGEN_TILE(bf16, 13, 2), CKGEN_TILE(bf16, 14, 2),
+                                 CKGEN_TILE(bf16, 8, 3)};
 #endif
 
 #undef CKGEN_TILE

@@ -2,6 +2,7 @@
 // Included by the isa_*.cpp files only. Everything is in an unnamed namespace for the reason isa_table.hpp gives.
 #pragma once
 
+#include "backends/host/isa_prepacked.hpp"
 #include "backends/host/isa_table.hpp"
 #include "backends/host/isa_transpose.hpp"
 
@@ -243,8 +244,11 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
   const unsigned char* rows[kMaxWidth];
   for (std::int64_t r = 0; r < count; ++r)
     rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * (4 / e);
+  // Where a line of what comes soon is, counted from one of now: further on, or in the rows of the next panel.
+  const std::int64_t run = length * (4 / e), jump = width * s.ld * (4 / e) - run;
   for (std::int64_t k = 0; k < length; k += kLine) {
     const std::int64_t take = least(kLine, length - k);
+    const std::int64_t ahead = kAhead + (k * (4 / e) + kAhead < run ? 0 : jump);
     const __mmask32 halves = static_cast<__mmask32>((std::uint64_t{1} << (take * 2 / e)) - 1);
     for (int r = 0; r < width; r += 16) {
       __m512i v[16];
@@ -254,7 +258,8 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
         if (r + i >= count) continue;
         const unsigned char* line = rows[r + i] + k * (4 / e);
         v[i] = take == kLine ? _mm512_loadu_si512(line) : _mm512_maskz_loadu_epi16(halves, line);
-        __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + kAhead));
+        __builtin_prefetch(
+            reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + static_cast<std::uintptr_t>(ahead)));
       }
       transpose16(v);
       std::uint32_t* out = panel + k / e * width + r;
@@ -345,6 +350,9 @@ template <DType T, PackKind KIND>
 inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                     std::int64_t length, void* panel) {
   std::uint32_t* out = static_cast<std::uint32_t*>(panel);
+  if constexpr (KIND == PackKind::i16 || has_second(T)) {
+    if (s.prepacked) return pack_prepacked<T, KIND>(s, p0, count, width, k0, length, out);
+  }
   if (s.k_contiguous)
     pack_k_contiguous<T, KIND>(s, p0, count, width, k0, length, out);
   else
@@ -353,6 +361,10 @@ inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, in
 
 void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0, std::int64_t length,
           void* panel) {
+#if CKGEN_HOST_LEVEL >= 5
+  if (s.kind == PackKind::i8)
+    return pack_raised_bytes(s, p0, count, width, k0, length, static_cast<std::uint32_t*>(panel));
+#endif
   if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
 #if CKGEN_HOST_LEVEL >= 5
   if (s.kind == PackKind::bf16) {

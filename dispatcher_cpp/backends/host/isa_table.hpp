@@ -19,19 +19,29 @@ enum class PackKind : std::uint8_t {
   f32,   // one fp32; fp32 FMA
   i16,   // two int16 widened from int8; exact int32 sums
   bf16,  // two bf16; dot product into fp32
+  i8,    // four bytes: int8 of a prepacked B, int8 with 128 added of its A; exact int32 sums
 };
-inline constexpr int kPackKinds = 3;
+inline constexpr int kPackKinds = 4;
 constexpr int elements_per_word(PackKind kind) noexcept {
-  return kind == PackKind::f32 ? 1 : 2;
+  return kind == PackKind::f32 ? 1 : kind == PackKind::i8 ? 4 : 2;
+}
+constexpr bool has_int_sums(PackKind kind) noexcept {
+  return kind == PackKind::i16 || kind == PackKind::i8;
 }
 
-// acc[mr][nr] (leading dimension ld) from `words` steps over panels a = [words][mr] and b = [words][nr].
+// Columns of a panel of B, whatever the width of a register tile: all tiles read the same panels, packed by a call or
+// ahead of it (ckgen/prepack.hpp).
+inline constexpr int kPanelColumns = 16;
+inline constexpr int kMostPanels = 4;  // of the widest tile
+
+// acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and panels of B: columns
+// kPanelColumns * i ff. are [words][kPanelColumns] from word b_panels[i] of b on.
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
   kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
 };
-using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, void* acc, std::int64_t ld, unsigned flags,
-                         const float* a_scale, const float* b_scale);
+using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, const std::int64_t* b_panels, void* acc,
+                         std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale);
 struct MicroKernel {
   std::int32_t mr, nr;
   MicroFn run;
@@ -44,6 +54,7 @@ struct PackSource {
   PackKind kind;
   bool k_contiguous;  // element (p, k) at p*ld + k, otherwise at k*ld + p
   bool preshuffled;   // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
+  bool prepacked;     // element (p, k) where ckgen/prepack.hpp puts it; ld is then the words of a panel
   std::int64_t ld;
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly
@@ -57,6 +68,23 @@ struct PackSource {
 // Rows [p0, p0+count) x k [k0, k0+length) as a panel [ceil(length/e)][width] of words; what is missing is zero.
 using PackFn = void (*)(const PackSource& source, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                         std::int64_t length, void* panel);
+
+// Rows [n0, n0 + columns) of a k_contiguous B x k [k0, k0 + depth), as they lie in memory, times `rows` rows of A: acc
+// and flags as a MicroFn takes them after a PackFn, in the same order of additions.
+inline constexpr int kInPlaceRows = 16;  // at most
+struct InPlaceCall {
+  const PackSource* b;
+  std::int64_t n0, columns, k0, depth;
+  const std::uint32_t* a;  // panels [words][mr] of A, panel_words words apart
+  std::int64_t mr, panel_words, rows;
+  float* acc;  // of whole 16 columns
+  std::int64_t ld;
+  unsigned flags;
+  const float *a_scale, *b_scale;
+};
+using InPlaceFn = void (*)(const InPlaceCall& call);
+// Null: no kernel that reads this type for panels of this kind.
+using InPlaceKernelFn = InPlaceFn (*)(PackKind kind, DType b);
 
 // out[j] = (acc[j] * a_scale) * b_scale[j] + bias[j]; b_scale null: b_scalar; bias null: nothing is added.
 struct FinishArgs {
@@ -139,7 +167,8 @@ struct IsaTable {
   SmallKernelsFn small;
   E8m0Fn e8m0;
   MostFn most;
-  FmhaKernels fmha[kPackKinds];  // none of i16
+  InPlaceKernelFn in_place;
+  FmhaKernels fmha[kPackKinds];  // none of integers
 };
 
 extern const IsaTable kIsaV3;

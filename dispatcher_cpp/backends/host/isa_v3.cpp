@@ -1,6 +1,7 @@
 #define CKGEN_HOST_LEVEL 3
 #include "backends/host/isa_epilogue.hpp"
 #include "backends/host/isa_fmha_rows.hpp"
+#include "backends/host/isa_in_place.hpp"
 #include "backends/host/isa_micro.hpp"
 #include "backends/host/isa_small.hpp"
 
@@ -17,6 +18,7 @@ constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
                                    &small_kernels,
                                    &small_e8m0,
                                    &small_most,
+                                   &in_place_kernel,
                                    {with_rows(fmha_kernels<WordF32>()), {}, {}}};
 
 }  // namespace host

@@ -1,6 +1,11 @@
 #include "backends/host/pack_source.hpp"
 
+#include "backends/host/fused.hpp"
 #include "ckgen/codecs.hpp"
+#include "ckgen/prepack.hpp"
+
+#include <algorithm>
+#include <cstring>
 
 namespace ckgen {
 inline namespace v1 {
@@ -60,6 +65,33 @@ PackSource make_pack_source(PackKind kind, DType type, const void* base, std::in
   }
   s.pairs = type == DType::int4 ? kInt4Pairs.value : kFp4Pairs.value;
   return s;
+}
+
+void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std::int64_t count, std::int64_t width,
+                  std::int64_t k0, std::int64_t length, std::int64_t stride, void* panels) noexcept {
+  auto* out = static_cast<std::uint32_t*>(panels);
+  const auto words = static_cast<std::size_t>((length + elements_per_word(b.kind) - 1) / elements_per_word(b.kind));
+  for (std::int64_t j = 0; j < width; j += kPanelColumns, out += stride) {
+    if (j < count)
+      isa.pack(b, n0 + j, std::min<std::int64_t>(kPanelColumns, count - j), kPanelColumns, k0, length, out);
+    else
+      std::memset(out, 0, words * kPanelColumns * 4);
+  }
+}
+
+PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept {
+  if (args.b_prepacked) {
+    const std::int64_t entry = args.batch_stride_b == 0 ? 0 : batch;
+    const auto* panels = static_cast<const unsigned char*>(args.b) + sizeof(PackedBHeader);
+    PackSource s = make_pack_source(kind, traits.b, panels + entry * packed_b_stride(traits.b, args.n, args.k),
+                                    packed_b_words(traits.b, args.k), true, false);
+    s.prepacked = true;
+    return s;
+  }
+  const unsigned char* base = element(args.b, traits.b, batch * args.batch_stride_b);
+  PackSource s = make_pack_source(kind, traits.b, base, traits.preshuffle_b ? args.k : args.ldb,
+                                  !b_is_row_major(traits.layout), traits.preshuffle_b);
+  return combined(s, traits.b_op, args.b1, batch * args.batch_stride_b);
 }
 
 }  // namespace host

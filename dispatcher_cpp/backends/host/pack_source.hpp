@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/host/isa_table.hpp"
+#include "ckgen/gemm_types.hpp"
 
 #include <cstdint>
 
@@ -17,6 +18,14 @@ inline const unsigned char* element(const void* base, DType type, std::int64_t a
 /// `base` is the operand's first element; `ld` of a preshuffled one is K.
 PackSource make_pack_source(PackKind kind, DType type, const void* base, std::int64_t ld, bool k_contiguous,
                             bool preshuffled) noexcept;
+
+/// Columns [n0, n0 + count) of B x k [k0, k0 + length) as panels of kPanelColumns columns, `stride` words from one to
+/// the next: `width` columns, of which those beyond `count` are zero. `width` is a multiple of kPanelColumns.
+void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std::int64_t count, std::int64_t width,
+                  std::int64_t k0, std::int64_t length, std::int64_t stride, void* panels) noexcept;
+
+/// B of entry `batch` of a product, as its layout or GemmArgs::b_prepacked says.
+PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept;
 
 }  // namespace host
 }  // namespace v1

@@ -1,6 +1,7 @@
 #include "backends/host/parts.hpp"
 
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/in_place.hpp"
 #include "backends/host/small_m.hpp"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ void run_part(const GemmTraits& traits, const Blocking& blocking, std::int64_t r
               bool few_rows, const GemmArgs& args, const Part& part, void* workspace) noexcept {
   const Sizes sizes{rows, columns, args.k, 1};
   if (few_rows && execute_small_part(traits, blocking, sizes, args, part, workspace)) return;
-  execute_part(make_geometry(traits, blocking, sizes), traits, args, part, workspace);
+  execute_part(make_geometry(traits, in_place_blocking(traits, blocking, rows), sizes), traits, args, part, workspace);
 }
 
 std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::int64_t m, std::int64_t n,
@@ -63,9 +64,9 @@ std::size_t part_bytes(const GemmTraits& traits, const Blocking& blocking, std::
   const auto bytes = [&](std::int64_t rows) {
     return make_geometry(traits, blocking, {std::min(rows, m), n, k, 1}).bytes;
   };
-  const IsaTable::Menu& menu = blocking.isa->menu[static_cast<int>(blocking.kind)];
-  const std::int64_t block = up_to(blocking.block_m, pick_micro(menu, blocking.mr, blocking.nr, m)->mr);
-  const std::size_t most = std::max(bytes(m), bytes(block));
+  const Sizes few{std::min<std::int64_t>(m, kInPlaceRows), n, k, 1};
+  const std::size_t in_place = make_geometry(traits, in_place_blocking(traits, blocking, few.m), few).bytes;
+  const std::size_t most = std::max({bytes(m), bytes(blocking.block_m), in_place});
   return std::max(most, small_m_workspace(traits, blocking, {std::min(m, kSmallRows), n, k, 1}));
 }
 

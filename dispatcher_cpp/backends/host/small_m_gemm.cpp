@@ -22,6 +22,7 @@ struct SmallGeometry {
   SmallPlan plan;
   Sizes size;
   std::int64_t slice;  // rows of B of an item
+  double flops;        // of the whole batch
   int threads, instances;
   std::size_t slot_row, slot_scratch, slot_bytes, slots, problem_bytes, bytes;
 };
@@ -34,7 +35,8 @@ SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking,
   if (g.plan.kernels == nullptr) return g;
   g.size = size;
   const double flops = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
-  const int threads = flops * static_cast<double>(size.batch) < kSerialFlops ? 1 : std::max(1, blocking.threads);
+  g.flops = flops * static_cast<double>(size.batch);
+  const int threads = g.flops < kSerialFlops ? 1 : std::max(1, blocking.threads);
   const bool batch_parallel = threads > 1 && size.batch > 1 && flops < kSmallProblemFlops;
   g.threads = batch_parallel ? 1 : threads;
   g.instances = batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, size.batch)) : 1;
@@ -62,9 +64,12 @@ class SmallProblem {
 
   void run() noexcept {
     prepare();
-    parallel_for(ceil_div(g_.size.n, g_.slice), g_.threads, [this](std::int64_t i, int index) {
-      slice(i * g_.slice, workspace_ + g_.slots + g_.slot_bytes * static_cast<std::size_t>(index));
-    });
+    parallel_for(
+        ceil_div(g_.size.n, g_.slice), g_.threads,
+        [this](std::int64_t i, int index) {
+          slice(i * g_.slice, workspace_ + g_.slots + g_.slot_bytes * static_cast<std::size_t>(index));
+        },
+        g_.flops);
   }
 
  private:
@@ -94,8 +99,9 @@ class SmallProblem {
     GroupScales scales{};
     if (by_group(g_.plan)) scales = group_scales(args_.a_scale, args_.m, 1, true);
     const int threads = g_.size.m * g_.size.k < kPrepareSerially ? 1 : g_.threads;
-    parallel_for(g_.size.m, threads,
-                 [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, part_.m0 + r, r, workspace_); });
+    parallel_for(
+        g_.size.m, threads,
+        [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, part_.m0 + r, r, workspace_); }, g_.flops);
   }
 
   void slice(std::int64_t n0, unsigned char* slot) const noexcept {
@@ -160,11 +166,14 @@ bool execute_small_m(const GemmTraits& traits, const Blocking& blocking, const G
   const SmallGeometry g = small_geometry(traits, blocking, {args.m, args.n, args.k, args.batch});
   if (!applies(g, traits, args)) return false;
   auto* base = static_cast<unsigned char*>(workspace);
-  parallel_for(args.batch, g.instances, [&](std::int64_t i, int index) {
-    auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
-    SmallProblem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index))
-        .run();
-  });
+  parallel_for(
+      args.batch, g.instances,
+      [&](std::int64_t i, int index) {
+        auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
+        SmallProblem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index))
+            .run();
+      },
+      g.flops);
   return true;
 }
 

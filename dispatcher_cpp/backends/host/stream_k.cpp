@@ -6,6 +6,7 @@
 #include "backends/host/workspace.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace ckgen {
@@ -84,12 +85,7 @@ class StreamKGemm {
     const PackSource a = make_pack_source(g_.kind, traits_.a, base, args_.lda, a_is_row_major(traits_.layout), false);
     return combined(a, traits_.a_op, args_.a1, batch * args_.batch_stride_a);
   }
-  PackSource b_of(std::int64_t batch) const noexcept {
-    const auto* base = static_cast<const unsigned char*>(args_.b) + bytes_of(traits_.b, batch * args_.batch_stride_b);
-    const PackSource b = make_pack_source(g_.kind, traits_.b, base, traits_.preshuffle_b ? g_.size.k : args_.ldb,
-                                          !b_is_row_major(traits_.layout), traits_.preshuffle_b);
-    return combined(b, traits_.b_op, args_.b1, batch * args_.batch_stride_b);
-  }
+  PackSource b_of(std::int64_t batch) const noexcept { return b_source(g_.kind, traits_, args_, batch); }
 
   // acc = the sum over the K iterations [begin, end) of a tile.
   void accumulate(const Tile& t, std::int64_t begin, std::int64_t end, unsigned char* acc,
@@ -106,10 +102,12 @@ class StreamKGemm {
         g_.isa->pack(a, t.m0 + i, std::min(mr_, t.rows - i), static_cast<int>(mr_), k0, depth,
                      a_panels + i * words * 4);
       for (std::int64_t j = 0; j < t.columns; j += nr_) {
-        g_.isa->pack(b, t.n0 + j, std::min(nr_, t.columns - j), static_cast<int>(nr_), k0, depth, b_panel);
+        const std::int64_t stride = words * kPanelColumns;
+        const std::array<std::int64_t, kMostPanels> at{0, stride, 2 * stride, 3 * stride};
+        pack_columns(*g_.isa, b, t.n0 + j, std::min(nr_, t.columns - j), nr_, k0, depth, stride, b_panel);
         for (std::int64_t i = 0; i < t.rows; i += mr_)
-          g_.micro->run(words, a_panels + i * words * 4, b_panel, acc + (i * g_.acc_ld + j) * 4, g_.acc_ld, flags,
-                        nullptr, nullptr);
+          g_.micro->run(words, a_panels + i * words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4, g_.acc_ld,
+                        flags, nullptr, nullptr);
       }
     }
   }

@@ -52,6 +52,8 @@ typedef struct ckgen_problem {
   int32_t block_m;
   int32_t batch_invariant; /* as ckgen::Problem::batch_invariant */
   const ckgen_problem_fmha* fmha;
+  int32_t num_threads; /* as ckgen::Problem::num_threads */
+  int32_t reserved;
 } ckgen_problem;
 
 /* As ckgen::Selection; `tier` counts forced, override, exact, near, heuristic, far, other_cu, default, unsupported. */
@@ -130,7 +132,7 @@ typedef struct ckgen_gemm_args {
   const void* a1;
   const void* b1;
   float alpha;
-  int32_t reserved;
+  int32_t b_prepacked; /* `b` is what ckgen_pack_b made */
 } ckgen_gemm_args;
 
 typedef struct ckgen_bench_result {
@@ -178,6 +180,16 @@ CKGEN_API ckgen_status ckgen_preshuffle_b(const void* rows, int64_t stride, void
                                           int64_t row_bytes, int32_t layout, ckgen_message message);
 CKGEN_API ckgen_status ckgen_unpreshuffle_b(const void* shuffled, void* rows, int64_t stride, int64_t n,
                                             int64_t row_bytes, int32_t layout, ckgen_message message);
+
+/* Weights packed once for the CPU's own instances: ckgen/prepack.hpp. `signature` as in ckgen_problem; B of `batch`
+ * entries is as GemmArgs has it. The result goes to ckgen_gemm_args.b, with b_prepacked. A header that was damaged, or
+ * is of another type, layout or size, is refused by ckgen_check_packed_b and by every run. */
+CKGEN_API ckgen_status ckgen_packed_b_bytes(uint64_t signature, int64_t n, int64_t k, int64_t batch, uint64_t* bytes,
+                                            ckgen_message message);
+CKGEN_API ckgen_status ckgen_pack_b(uint64_t signature, const void* b, int64_t n, int64_t k, int64_t ldb, int64_t batch,
+                                    int64_t batch_stride, void* packed, uint64_t bytes, ckgen_message message);
+CKGEN_API ckgen_status ckgen_check_packed_b(uint64_t signature, int64_t n, int64_t k, int64_t batch, const void* packed,
+                                            ckgen_message message);
 
 CKGEN_API ckgen_status ckgen_registry_create(ckgen_registry** out, ckgen_message message);
 CKGEN_API void ckgen_registry_destroy(ckgen_registry* registry);

@@ -23,6 +23,7 @@
 #include <ckgen/lookup.hpp>
 #include <ckgen/moe.hpp>
 #include <ckgen/plan.hpp>
+#include <ckgen/prepack.hpp>
 #include <ckgen/problem.hpp>
 #include <ckgen/problem_rules.hpp>
 #include <ckgen/registry.hpp>

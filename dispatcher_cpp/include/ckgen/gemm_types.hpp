@@ -61,6 +61,9 @@ struct GemmArgs {
   // The second operands of a_op and b_op: sizes, leading dimension and batch stride are those of A and B.
   const void* a1 = nullptr;
   const void* b1 = nullptr;
+  // true: `b` is what pack_b() made (ckgen/prepack.hpp), of these n and k; ldb is ignored, and of batch_stride_b only
+  // whether it is 0: one B, packed as one entry, for all of the batch. Only instances of the CPU itself take it.
+  bool b_prepacked = false;
 };
 constexpr Op op_of(const GemmArgs&) noexcept {
   return Op::gemm;

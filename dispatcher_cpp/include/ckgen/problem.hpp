@@ -48,6 +48,13 @@ class Problem {
     return *this;
   }
 
+  /// Threads of this CPU that runs of the plan may use, at most; 0: all. They change neither what is selected nor any
+  /// result, and a GPU's kernels have none.
+  Problem& num_threads(std::int32_t most) noexcept {
+    num_threads_ = most;
+    return *this;
+  }
+
   /// Only instances of this strategy; `any` leaves it to the dispatcher.
   Problem& strategy(Strategy wish) noexcept {
     strategy_ = wish;
@@ -90,6 +97,7 @@ class Problem {
   bool deterministic() const noexcept { return deterministic_ || batch_invariant_; }
   bool batch_invariant() const noexcept { return batch_invariant_; }
   Strategy strategy() const noexcept { return strategy_; }
+  std::int32_t num_threads() const noexcept { return num_threads_; }
   const Groups* groups() const noexcept { return groups_; }  // null: none were given
   Routing routing() const noexcept { return routing_; }
   std::int32_t block_m() const noexcept { return block_m_; }
@@ -109,6 +117,7 @@ class Problem {
   Routing routing_{};
   FmhaShape fmha_{};
   std::int32_t block_m_ = 0;
+  std::int32_t num_threads_ = 0;
   bool deterministic_ = false;
   bool batch_invariant_ = false;
   Strategy strategy_ = Strategy::any;

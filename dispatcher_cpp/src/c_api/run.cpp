@@ -46,6 +46,7 @@ ckgen::GemmArgs gemm_args_of(const ckgen_gemm_args& x) noexcept {
   out.alpha = x.alpha;
   out.a1 = x.a1;
   out.b1 = x.b1;
+  out.b_prepacked = x.b_prepacked != 0;
   return out;
 }
 

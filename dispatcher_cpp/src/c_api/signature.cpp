@@ -20,7 +20,7 @@ Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept {
 
 bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept {
   if (!sized<ckgen_problem>(message, value)) return false;
-  const bool has_fmha = value->size >= sizeof *value && value->fmha != nullptr;
+  const bool has_fmha = value->size >= offsetof(ckgen_problem, num_threads) && value->fmha != nullptr;
   return !has_fmha || sized(message, value->fmha);
 }
 
@@ -35,7 +35,9 @@ Problem problem_of(const ckgen_problem& problem) noexcept {
   if (problem.groups != nullptr) out.groups(problem.groups->value);
   out.routing(routing_of(problem.experts, problem.top_k)).block_m(problem.block_m);
   out.batch_invariant(problem.batch_invariant != 0);
-  if (problem.size >= sizeof problem && problem.fmha != nullptr) out.fmha(fmha_shape_of(*problem.fmha));
+  if (problem.size < offsetof(ckgen_problem, num_threads)) return out;
+  if (problem.fmha != nullptr) out.fmha(fmha_shape_of(*problem.fmha));
+  if (problem.size >= sizeof problem) out.num_threads(problem.num_threads);
   return out;
 }
 

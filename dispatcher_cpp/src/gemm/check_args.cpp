@@ -1,5 +1,6 @@
 #include "src/gemm/check_args.hpp"
 
+#include <ckgen/prepack.hpp>
 #include <ckgen/scales.hpp>
 
 #include <cstdint>
@@ -42,6 +43,12 @@ Status check_d(const Signature& s, const GemmArgs& args) noexcept {
   return Status::success();
 }
 
+/// B as pack_b() makes it; its header says what it is.
+Status check_packed(const Signature& s, const GemmArgs& args) noexcept {
+  const bool is_shared = args.batch > 1 && args.batch_stride_b == 0;
+  return check_packed_b(s.b, args.n, args.k, is_shared ? 1 : args.batch, args.b);
+}
+
 }  // namespace
 
 Status check_gemm_extents(const Problem& problem) noexcept {
@@ -73,9 +80,9 @@ Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
 Status check_operands(const Signature& s, const GemmArgs& args) noexcept {
   const Operands operands = operands_of(s, args);
   if (args.k > 0) {  // a group may be without K
-    for (const Operand* x : {&operands.a, &operands.b}) {
-      if (const Status status = check(*x, args.batch); !status.ok()) return status;
-    }
+    if (const Status status = check(operands.a, args.batch); !status.ok()) return status;
+    const Status of_b = args.b_prepacked ? check_packed(s, args) : check(operands.b, args.batch);
+    if (!of_b.ok()) return of_b;
     if (const Status status = check_second(s, operands, args); !status.ok()) return status;
   }
   if (const Status status = check(operands.c, args.batch); !status.ok()) return status;

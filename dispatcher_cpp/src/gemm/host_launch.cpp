@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/host/gemm.hpp"
+#include "backends/host/threads.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -17,6 +18,7 @@ host::RowOrder rows_of(const Launch& launch) noexcept {
 }  // namespace
 
 Status launch_gemm_twin(const Launch& launch) noexcept {
+  const host::ThreadLimit limit(launch.problem);
   const InstanceDesc& instance = *launch.instance;
   const GemmTraits traits = traits_of(instance.signature);
   if (launch.workgroups != 0)
@@ -28,6 +30,7 @@ Status launch_gemm_twin(const Launch& launch) noexcept {
 
 std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                                    std::uint32_t workgroups) noexcept {
+  const host::ThreadLimit limit(&problem);
   const GemmTraits traits = traits_of(instance.signature);
   if (workgroups != 0)
     return host::gemm_twin_stream_k_workspace(traits, instance.twin_config, instance.stream_k.strategy, workgroups,
@@ -37,6 +40,7 @@ std::size_t gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& 
 }
 
 Status launch_gemm_host(const Launch& launch) noexcept {
+  const host::ThreadLimit limit(launch.problem);
   const InstanceDesc& instance = *launch.instance;
   const GemmTraits traits = traits_of(instance.signature);
   if (launch.workgroups != 0)
@@ -47,6 +51,7 @@ Status launch_gemm_host(const Launch& launch) noexcept {
 
 std::size_t gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t,
                                    std::uint32_t workgroups) noexcept {
+  const host::ThreadLimit limit(&problem);
   const GemmTraits traits = traits_of(instance.signature);
   if (workgroups != 0)
     return host::gemm_host_stream_k_workspace(traits, instance.host_config, instance.stream_k.strategy, workgroups,

@@ -51,7 +51,14 @@ void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
 }
 
 Status check_run(const Plan& plan, const RunArgs& args) noexcept {
-  return check_args(plan.problem, args.as<GemmArgs>());
+  const GemmArgs& given = args.as<GemmArgs>();
+  for (std::uint32_t i = 0; given.b_prepacked && i < plan.stage_count; ++i) {
+    const InstanceDesc* instance = plan.stages[i].instance;
+    if (instance == nullptr || instance->backend == Backend::host) continue;
+    return Status::error(StatusCode::unsupported,
+                         "%s reads no prepacked B: pass B as it is, or plan for the CPU's own target", instance->name);
+  }
+  return check_args(plan.problem, given);
 }
 
 void give(const RunArgs& args, Launch& launch) noexcept {

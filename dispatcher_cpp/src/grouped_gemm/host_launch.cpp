@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/host/grouped.hpp"
+#include "backends/host/threads.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -16,6 +17,7 @@ host::RowOrder rows_of(const Launch& launch) noexcept {
 }  // namespace
 
 Status launch_grouped_gemm_twin(const Launch& launch) noexcept {
+  const host::ThreadLimit limit(launch.problem);
   const InstanceDesc& instance = *launch.instance;
   return host::run_grouped_twin(traits_of(instance.signature), instance.twin_config, std::max(launch.k_batch, 1U),
                                 *launch.grouped, launch.workspace, rows_of(launch));
@@ -23,11 +25,13 @@ Status launch_grouped_gemm_twin(const Launch& launch) noexcept {
 
 std::size_t grouped_gemm_twin_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t k_batch,
                                            std::uint32_t) noexcept {
+  const host::ThreadLimit limit(&problem);
   return host::grouped_twin_workspace(traits_of(instance.signature), instance.twin_config, std::max(k_batch, 1U),
                                       *problem.groups());
 }
 
 Status launch_grouped_gemm_host(const Launch& launch) noexcept {
+  const host::ThreadLimit limit(launch.problem);
   const InstanceDesc& instance = *launch.instance;
   return host::run_grouped_host(traits_of(instance.signature), instance.host_config, *launch.grouped, launch.workspace,
                                 rows_of(launch));
@@ -35,6 +39,7 @@ Status launch_grouped_gemm_host(const Launch& launch) noexcept {
 
 std::size_t grouped_gemm_host_workspace_of(const InstanceDesc& instance, const Problem& problem, std::uint32_t,
                                            std::uint32_t) noexcept {
+  const host::ThreadLimit limit(&problem);
   return host::grouped_host_workspace(traits_of(instance.signature), instance.host_config, *problem.groups());
 }
 

@@ -30,7 +30,8 @@ inline Problem part_problem(const Problem& layer, const InstanceDesc& part) noex
       .routing(layer.routing())
       .block_m(layer.block_m())
       .deterministic(layer.deterministic())
-      .batch_invariant(layer.batch_invariant());
+      .batch_invariant(layer.batch_invariant())
+      .num_threads(layer.num_threads());
 }
 
 /// The arrays of SortedTokens in one piece of memory.

@@ -11,6 +11,7 @@ namespace {
 Problem concrete(const Problem& problem, const Signature& signature, const InstanceDesc& instance) noexcept {
   Problem own(signature);
   own.deterministic(problem.deterministic()).batch_invariant(problem.batch_invariant()).strategy(problem.strategy());
+  own.num_threads(problem.num_threads());
   detail::operation_of(signature.op).running.settle(problem, instance, own);
   return own;
 }

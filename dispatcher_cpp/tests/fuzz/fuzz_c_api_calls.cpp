@@ -92,7 +92,7 @@ void runs(Draw& draw, const ckgen_message& message) {
   attention.seqlen_new = size();
   attention.pages = 64;
   attention.page_size = 16;
-  ckgen_problem p{sizeof p, signature, size(), size(), size(), 1, 0, 0, groups, 4, 2, 16, 0, &attention};
+  ckgen_problem p{sizeof p, signature, size(), size(), size(), 1, 0, 0, groups, 4, 2, 16, 0, &attention, 1, 0};
   ckgen_plan* plan = nullptr;
   static_cast<void>(ckgen_plan_create(world.dispatcher, world.devices[0], &p, nullptr, &plan, message));
   void* workspace = draw.byte() < 200 ? memory : nullptr;

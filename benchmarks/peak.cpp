@@ -1,0 +1,74 @@
+// How fast all threads together multiply and add, on registers alone: what a product bound by arithmetic is held
+// against.
+#include "backends/host/gemm.hpp"
+#include "backends/host/threads.hpp"
+
+#include <cstdint>
+
+#include <immintrin.h>
+
+namespace {
+
+constexpr int kSums = 12;  // enough for two pipes of a latency of six
+
+#if defined(__AVX512F__)
+using Floats = __m512;
+inline Floats multiplied(Floats sum, Floats a, Floats b) {
+  return _mm512_fmadd_ps(a, b, sum);
+}
+#else
+using Floats = __m256;
+inline Floats multiplied(Floats sum, Floats a, Floats b) {
+  return _mm256_fmadd_ps(a, b, sum);
+}
+#endif
+
+// Operations of `steps` steps; the asm statements keep the sums in registers, and keep them at all.
+template <class Factor, class F>
+std::int64_t each_thread(std::int64_t steps, std::int64_t of_a_lane, Factor one, F&& add) {
+  const int threads = ckgen::host::thread_count();
+  ckgen::host::parallel_for(threads, threads, [&](std::int64_t, int) {
+    Floats sum[kSums] = {};
+    for (std::int64_t i = 0; i < steps; ++i) {
+#pragma GCC unroll 12
+      for (int s = 0; s < kSums; ++s) {
+        sum[s] = add(sum[s], one);
+        asm volatile("" : "+v"(sum[s]));
+      }
+    }
+  });
+  return threads * steps * kSums * std::int64_t{sizeof(Floats) / 4} * of_a_lane;
+}
+
+}  // namespace
+
+extern "C" {
+
+/// Multiplications and additions of fp32 that were done.
+std::int64_t bench_peak_fp32(std::int64_t steps) {
+  return each_thread(steps, 2, Floats{}, [](Floats sum, Floats one) { return multiplied(sum, one, one); });
+}
+
+/// The same of bf16 added up in fp32; 0 where there is no such instruction.
+std::int64_t bench_peak_bf16(std::int64_t steps) {
+#if defined(__AVX512BF16__)
+  return each_thread(steps, 4, Floats{},
+                     [](Floats sum, Floats one) { return _mm512_dpbf16_ps(sum, (__m512bh)one, (__m512bh)one); });
+#else
+  return steps * 0;
+#endif
+}
+
+/// The same of int8 added up in int32; 0 where there is no such instruction.
+std::int64_t bench_peak_int8(std::int64_t steps) {
+#if defined(__AVX512VNNI__)
+  return each_thread(steps, 8, Floats{}, [](Floats sum, Floats one) {
+    const __m512i i = _mm512_castps_si512(one);
+    return _mm512_castsi512_ps(_mm512_dpbusd_epi32(_mm512_castps_si512(sum), i, i));
+  });
+#else
+  return steps * 0;
+#endif
+}
+
+}  // extern "C"
