@@ -31,7 +31,8 @@ SPACES = {
     "grouped": [Key(GROUPED, 0, 64, 768, 1024, sizes="64x768x1024;3*16x768x1024")],
     "moe": [Key(MOE, 0, 4, 176, 1024, 16, 4)],
 }
-"""By figure; attention has two kernels here, and quantized GEMMs four: there is nothing to search."""
+"""By figure; attention has two kernels here, and quantized GEMMs four: there is nothing to search. Set `full` has every
+blocking and strategy of this CPU, and no splits apply: so a problem has 167 candidates at most, of bf16 and fp32."""
 _EXHAUSTIVE = Effort(seconds=1.25, least=7, most=41, still=0.01, sample=0.005)
 """Of each candidate: so its median is known to about a per cent."""
 _AGAIN, _PROCESSES = Effort(seconds=3.0, least=9, most=41, still=0.005, sample=0.01), 3

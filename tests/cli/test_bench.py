@@ -16,7 +16,7 @@ from bad_library import Bad, build_bad
 from ckgen.cli.bench_problems import family_asked, problems_asked
 from ckgen.cluster import Lost
 from ckgen.fuzz.case import Case
-from ckgen.measure import local
+from ckgen.measure import bench, local
 from ckgen.model.groups import GroupSize
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import own_cpu
@@ -36,7 +36,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Bad:
 def bad(built: Bad, monkeypatch: pytest.MonkeyPatch) -> Bad:
     """In place of what would be generated and built."""
     monkeypatch.setattr(local, "NAME", "bad")
-    monkeypatch.setattr(local, "build_library", lambda contents, say: built.library)
+    for module in (local, bench):
+        monkeypatch.setattr(module, "build_library", lambda contents, say, work: built.library)
     return built
 
 
@@ -129,8 +130,8 @@ def test_workers_give_the_same_rows(bad: Bad, monkeypatch: pytest.MonkeyPatch, t
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is measured here"),
-        ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch)"),
+        ((*GEMM[:3], "gfx942", "--signature", "fp16", *SHAPE), "gfx942:304: no such GPU is there"),
+        ((*GEMM, *SHAPE, "--peer", "mkl"), "--peer mkl: no such peer (known: numpy, torch, cublaslt)"),
         (GEMM, "nothing to measure: give --shape, or --shapes"),
         (("bench", "all", *GEMM[2:], *SHAPE), "unknown op: all"),
         ((*GEMM, "--shape", "1,2"), "--shape takes M,N,K"),

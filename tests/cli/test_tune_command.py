@@ -266,7 +266,7 @@ def test_its_own_table_is_retuned_with_every_op(fake: OfSignature) -> None:
 
 
 REFUSED = [
-    (("--target", "gfx942"), "gfx942:304: no such GPU is timed here. A simulated one gives the emulator's counts"),
+    (("--target", "gfx942"), "gfx942:304: no such GPU is there. Build here with --build-only --work DIR"),
     (("--budget", "soon"), "--budget takes seconds"),
     (("--min-improvement", "x"), "--min-improvement takes per cent"),
     (("--within", "101%"), "--within takes per cent"),
@@ -343,5 +343,55 @@ def test_problems_of_workers_that_died_are_a_finding(fake: OfSignature, monkeypa
 
 def test_what_is_not_for_workers_is_refused(fake: OfSignature) -> None:
     assert "local:N" in run(*TUNE, "--scheduler", "local:0").stderr
-    done = run(*TUNE, "--scheduler", "local", "--within", "1%")
-    assert done.exit_code == 2 and "--within compares times of one device" in done.stderr
+
+
+def test_workers_take_few_kernels_as_one_machine_does(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
+    ok(*TUNE, "--within", "20%")
+    monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
+    text = ok("tune", "all", "--shapes", "shapes.csv", "--out", "w.csv", "--scheduler", "local", "--within", "20%")
+    assert "no fewer would do" in text
+    assert [one["kernelName"] for one in rows("w.csv")] == [one["kernelName"] for one in rows()]
+
+
+MXFP8 = "gemm_fp8_ocp_bf16_rcr_mx"
+
+
+class FewRows(OfSignature):
+    """Kernels for few rows, of a GPU."""
+
+    def candidates(self, problem):  # type: ignore[no-untyped-def]
+        self.names = [f"{MXFP8}_hip_mxfp8_mfma_m{problem.m}_n1x16_k{splits}" for splits in (2, 4, 8)]
+        return FakeMeasurer.candidates(self, problem)
+
+
+def test_the_dialect_of_kernels_for_few_rows_is_written(
+    fake: OfSignature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if there were such a GPU."""
+    made = FewRows([])
+
+    @contextmanager
+    def local(*_: object, **options: Any) -> Iterator[OfSignature]:
+        yield made
+
+    monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
+    monkeypatch.setattr("ckgen.tune.asked.demand_device", lambda *_: None)
+    monkeypatch.setattr("ckgen.measure.local.demand_place", lambda _: None)
+    lines = "".join(f"{MXFP8},0,{m},1536,6144,0,0,1\n" for m in (8, 32))
+    write(tmp_path, {"m.csv": SHAPES.splitlines(keepends=True)[0] + lines, "own.csv": "K,N,M,us\n6144,1536,32,1\n"})
+    words = ("tune", "mxfp8", "--shapes", "m.csv", "--target", "gfx950", "--dialect", "mxfp8", "--caller", "own.csv")
+    document = as_json(*words, "--out", "t.csv")
+    won = {one["problem"].split("M=")[1].split()[0]: one["instance"] for one in document["problems"]}
+    found = [(one["M"], one["kernel"], one["use_hip"]) for one in rows()]
+    assert found == [("8", "mfma", "1"), ("32", "mfma", "0")]
+    assert [one["k_splits"] for one in rows()] == [won[m].rsplit("_k")[1] for m in ("8", "32")]
+    asked = ("--target", "gfx950", "--signature", MXFP8, "--tuning", "t.csv")
+    answer = as_json("lookup", "gemm", *asked, "--shape", "8,1536,6144")
+    assert (answer["tier"], answer["instance"]) == ("exact", won["8"])
+
+
+def test_a_dialect_has_rows_of_its_own_signature_alone(fake: OfSignature) -> None:
+    done = run(*TUNE, "--dialect", "mxfp8")
+    assert done.exit_code == 2 and "none of gemm_bf16_rcr, gemm_fp16_rcr" in done.stderr
+    assert "--caller is for --dialect mxfp8" in run(*TUNE, "--caller", "own.csv").stderr
+    assert fake.calls == 0

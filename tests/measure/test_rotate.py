@@ -54,10 +54,24 @@ def test_copies_of_groups_have_arrays_of_their_own() -> None:
             assert one is None or (one != other and bytes_at(one, 4 * count) == bytes_at(other, 4 * count))
 
 
-def test_what_stays_in_the_cache_is_hot_and_all_else_cold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotate, "last_level_cache", lambda: 1000)
-    monkeypatch.setattr("ckgen.measure.timing.last_level_cache", lambda: 1000)
-    assert [sets_by_bytes(size) for size in (1, 500, 501, 1000, 3000, 5000)] == [1, 1, 6, 3, 1, 1]
+def test_what_is_timed_beside_another_reads_the_same_memory_and_writes_its_own() -> None:
+    name, shape = "gemm_int8_bf16_rcr_rowwise", Shape(0, 3, 8, 16)
+    one, same, other = (
+        GemmWork(Case(name, "gfx942:304", m=3, n=8, k=16, seed=seed), decision(name, shape)).given(None, 0, 1)  # type: ignore[arg-type]
+        for seed in (1, 1, 2)
+    )
+    beside = placings(one, 2)
+    for at, found in enumerate(placings(same, 3, beside)):
+        for pointer in ("a", "b", "a_scale", "b_scale"):
+            place = getattr(found.args, pointer)
+            assert (place in {getattr(each.args, pointer) for each in beside}) == (at < 2)
+        assert found.args.c not in {each.args.c for each in beside}
+    apart = placings(other, 2, beside)
+    assert not {each.args.a for each in apart} & {each.args.a for each in beside}, "it holds something else"
+
+
+def test_what_stays_in_the_cache_is_hot_and_all_else_cold() -> None:
+    assert [sets_by_bytes(size, 1000) for size in (1, 500, 501, 1000, 3000, 5000)] == [1, 1, 6, 3, 1, 1]
 
 
 def test_a_flush_touches_more_than_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(timing.time, "perf_counter", lambda: made.now)
     monkeypatch.setattr(timing.time, "sleep", lambda _: None)
+    monkeypatch.setattr(timing, "waited", lambda: 0.0)
     return made
 
 
@@ -60,6 +61,30 @@ def test_a_body_whose_time_is_known_is_warm_after_one_call(clock: Clock) -> None
     found = interleaved({"known": known, "new": clock.body("new", 0.001)}, Effort(100.0, 2, 2, 0.0, 0.005), warmup=9)
     assert Counter(clock.calls) == {"known": 1 + 2 * 5, "new": 2 + 1 + 2 * 5}
     assert found["known"].seconds == pytest.approx((0.001, 0.001))
+
+
+def test_samples_of_which_something_else_took_the_cpus_are_taken_again(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three calls take twice as long, half of which their thread waits for a CPU."""
+    lost = [0.0]
+
+    def call(wait: float) -> None:
+        clock.now += 1.0 + wait
+        lost[0] += wait
+
+    calls = tuple((lambda wait=wait: call(wait)) for wait in (0.0, 1.0, 1.2))
+    monkeypatch.setattr(timing, "waited", lambda: lost[0])
+    found = interleaved({"one": Body(calls, rest=0.0)}, Effort(100.0, 3, 4, 0.0, 0.0))
+    assert found["one"].seconds == (1.0, 1.0, 1.0)
+    late = interleaved({"one": Body(calls, rest=0.0)}, Effort(5.0, 3, 4, 0.0, 0.0))
+    assert sorted(late["one"].seconds) == pytest.approx([1.0, 2.0, 2.2]), "the least disturbed, where time is up"
+
+
+def test_a_machine_that_is_always_busy_is_no_endless_measurement(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "waited", lambda: clock.now)
+    found = interleaved({"one": clock.body("one", 1.0)}, Effort(1000.0, 3, 4, 0.0, 0.0))
+    assert found["one"].seconds == (1.0, 1.0, 1.0) and len(clock.calls) == 2 + 4 * 4
 
 
 def test_a_short_body_is_called_several_times_a_sample(clock: Clock) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,8 +34,10 @@ class Counted:
         self._told: list[Mapping[str, Any]] = []
         self._run, self._errors = self._loaded.dispatcher.run, errors_of
         patch.setattr(self._loaded.dispatcher, "run", self._ran)
+        patch.setattr(self._loaded.dispatcher, "launcher", lambda *words: partial(self._ran, *words))
         patch.setattr("ckgen.measure.trial.errors_of", self._verified)
         patch.setattr("ckgen.measure.timing.time.perf_counter", lambda: self.now)
+        patch.setattr("ckgen.measure.timing.waited", lambda: 0.0)
 
     def worker(self) -> Worker:
         return Worker(self._loaded, Conditions(), self._tell)

@@ -22,10 +22,17 @@ def predicted(target: str, signature: str, shape: str, *words: str) -> dict[str,
     [("gfx942:304", "a8w8_blockscale"), ("gfx90a", "gemm_bf16_rcr"), ("gfx1201", "gemm_fp16_rcr"),
      ("x86_64_v4:4", "gemm_fp32_rcr")],
 )  # fmt: skip
-def test_every_target_has_predictions_the_fastest_first(target: str, signature: str) -> None:
+def test_every_target_has_predictions_the_best_ranked_first(target: str, signature: str) -> None:
     found = predicted(target, signature, "128,4096,4096")["predicted"]
-    times = [one["us"] for one in found]
-    assert times == sorted(times) and times[0] > 0
+    ranked = [one["ranked_us"] for one in found]
+    assert ranked == sorted(ranked) and all(one["us"] > 0 for one in found)
+
+
+def test_where_nothing_was_fitted_kernels_rank_by_their_times_and_elsewhere_by_what_tables_told_of_them() -> None:
+    unknown = predicted("gfx90a", "gemm_bf16_rcr", "128,4096,4096")["predicted"]
+    assert [one["ranked_us"] for one in unknown] == [one["us"] for one in unknown]
+    known = predicted("gfx950:256", "a8w8_blockscale", "128,4096,4096")["predicted"]
+    assert min(known, key=lambda one: one["us"]) is not known[0]
 
 
 def test_terms_are_said_and_globs_and_counts_choose() -> None:

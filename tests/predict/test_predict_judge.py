@@ -41,6 +41,11 @@ def test_times_of_layers_never_seen_are_predicted_far_better_than_by_a_roofline(
     assert all(band["model"]["median"] <= 0.20 for band in held_out.values())
 
 
+def test_the_winner_is_among_the_best_eight_of_all_kernels_of_layers_never_seen(held_out: dict[str, Any]) -> None:
+    every = held_out["all"]["every"]
+    assert every["candidates"] > 100 and every["best"] >= 0.88 and every["first"] >= 0.35
+
+
 def test_what_a_table_tried_is_ranked_no_worse_than_among_all(held_out: dict[str, Any]) -> None:
     for band in held_out.values():
         assert band["tried"]["candidates"] <= band["every"]["candidates"]

@@ -31,6 +31,14 @@ def test_peaks_are_those_of_data_sheets(place: tuple[str, int]) -> None:
     assert peaks.bytes_per_s == bandwidth * 1e12
 
 
+def test_who_answers_for_a_count_reports_it_or_has_such_a_partition_the_default_first() -> None:
+    arch = load_archs()["gfx942"]
+    whole = arch.products_for(304)
+    assert whole[0] is arch.default_sku and {sku.memory_gb_per_s for sku in whole} == {5300, 6000}
+    assert [sku.name for sku in arch.products_for(38)] == [sku.name for sku in arch.skus if sku.name != "MI308X"]
+    assert arch.products_for(7)[0] is arch.default_sku and set(arch.products_for(7)) == set(arch.skus)
+
+
 def test_every_gpu_says_where_its_peaks_are_from() -> None:
     for arch in load_archs().values():
         if arch.vendor is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ckgen.fuzz.case import Case
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
+from ckgen.measure.timing import Sample
 
 ENVIRONMENT = Environment("a fake", "x86_64_v4:2", "1.0", 2, (("ckgen", "0"),))
 
@@ -23,13 +24,16 @@ def made_up(problem: Case, candidate: Candidate) -> float:
 @dataclass
 class FakeMeasurer:
     """`noise` is the part of a time by which a single round varies; a median of n rounds varies less. `layout` is that
-    by which all of a process vary, however many rounds there are; 0: noise is the same in all of them. `ends` are
-    candidates that are not timed. `cost` is what rounds of samples last. `heard` hears each outcome that was kept."""
+    by which all of a process vary, however many rounds there are; 0: noise is the same in all of them. `bursts` is the
+    part of measurements in which something else takes a CPU during a part of the rounds, which then last twice as long.
+    `ends` are candidates that are not timed. `cost` is what rounds of
+    samples last. `heard` hears each outcome that was kept."""
 
     names: Sequence[str]
     true: Callable[[Case, Candidate], float] = made_up
     noise: float = 0.0
     layout: float = 0.0
+    bursts: float = 0.0
     seed: int = 0
     process: int = 1
     ends: Mapping[str, MeasureStatus] = field(default_factory=dict)
@@ -76,4 +80,14 @@ class FakeMeasurer:
         wide = self.noise / math.sqrt(effort.most)
         placed = random.Random(f"{self.seed} {problem.text()} {one} {self.process}").gauss(0, self.layout)
         time = self.true(problem, one) * max(1 + draw.gauss(0, wide) + placed, 0.05)
+        shared = random.Random(f"{self.seed} {problem.text()} {effort} {self.process}")
+        if shared.random() < self.bursts:
+            return self._taken(one, time, draw, effort.most, shared.random())
         return Measured(one, MeasureStatus.OK, "", time, 0.6745 * wide, effort.most, 0.0, 0.0, "c0de")
+
+    def _taken(self, one: Candidate, time: float, draw: random.Random, rounds: int, part: float) -> Measured:
+        """With a part of the rounds in which it has one CPU of two."""
+        sample = Sample(
+            tuple(time * (1 + draw.gauss(0, self.noise)) * (2 if draw.random() < part else 1) for _ in range(rounds))
+        )
+        return Measured(one, MeasureStatus.OK, "", sample.median, sample.spread, rounds, 0.0, 0.0, "c0de")

@@ -47,6 +47,16 @@ def test_constants_of_the_device_decide() -> None:
     assert kept(Prune(CPU, 1, (elsewhere,)), of=problem(17)) != [SLOW, UNKNOWN]
 
 
+def test_of_kernels_of_a_gpu_with_one_time_the_one_that_tables_prefer_is_kept() -> None:
+    signature, gpu = "gemm_fp8_ocp_bf16_rcr_blockscale", Target("gfx950", 256)
+    tile = f"{signature}_ck_tile_abquant_intrawave_cshuffle_pad000_192x256x128_4x2x1_16x16x128_tc_aqrm"
+    ((asked,),) = in_ladders(of_counts({Key(signature, 0, 4096, 4096, 4096): 1}, gpu))
+    candidates = [Candidate(tile), Candidate(f"{tile}_bpc2")]
+    assert (
+        Prune(gpu, 1).kept(asked, candidates, []) == Prune(gpu, 1).kept(asked, candidates[::-1], []) == candidates[1:]
+    )
+
+
 def test_a_stream_k_kernel_comes_behind_the_plain_one_that_it_shares_counts_with() -> None:
     plain = f"{FP32}_host_8x32_112x512x512_t0"
     shared = [f"{plain}_streamk_{how}" for how in ("atomic", "linear", "tree")]

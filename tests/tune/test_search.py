@@ -82,7 +82,7 @@ def test_a_rung_keeps_a_part_and_what_ties_with_the_best() -> None:
 
     clear = [timed(f"k{at:02}", 100 + at, 0.0) for at in range(40)]
     assert len(kept({one.candidate: one for one in clear}, FIRST)) == 7
-    noisy = [timed(f"k{at:02}", 100 + at, 0.5) for at in range(40)]
+    noisy = [timed(f"k{at:02}", 100 + at / 10, 0.025) for at in range(40)]
     assert len(kept({one.candidate: one for one in noisy}, FIRST)) == 10
     assert [rung.least for rung in RUNGS] == sorted((rung.least for rung in RUNGS), reverse=True)
 
@@ -96,3 +96,11 @@ def test_an_exhaustive_search_confirms_every_candidate_at_once() -> None:
 
     found = search(fake.candidates(PROBLEMS[0]), (), measure, rungs=())
     assert (len(found.confirmed), found.tried, fake.calls) == (64, 64, 1)
+
+
+def test_a_rung_that_something_disturbed_thins_out_less() -> None:
+    names = [Candidate(f"{at:02}") for at in range(40)]
+    rung = Rung("some", Effort(), keep=8, least=2, most=5)
+    for spread, count in ((0.01, 5), (0.2, 15)):
+        times = {one: Measured(one, MeasureStatus.OK, "", 100 * 2**at, spread, 7) for at, one in enumerate(names)}
+        assert kept(times, rung) == names[:count]

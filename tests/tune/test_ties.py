@@ -75,6 +75,24 @@ def test_what_is_near_the_tolerance_is_timed_again_beside_the_fastest_until_it_i
     assert capped.ask == () and not capped.is_certain
 
 
+def test_a_winner_is_in_doubt_while_another_may_be_faster_by_more_than_the_tolerance() -> None:
+    """Of two turns the second was disturbed: what it says of the other is no reason to be certain."""
+    clean = turn(a=100, b=98.5)
+    disturbed = {A: timed(A, 100, 0.3), B: timed(B, 150, 0.3)}
+    (found,) = verdicts([Contest(A, [clean, disturbed], {})])
+    assert found == Verdict(A, (A, B), is_certain=False)
+    (more,) = verdicts([Contest(A, [*[clean] * 9, disturbed], {})])
+    assert more == Verdict(A, (A, B), is_certain=False), "1.5 % is near the tolerance"
+    (clear,) = verdicts([Contest(A, [*[turn(a=100, b=100)] * 9, disturbed], {})])
+    assert clear == Verdict(A)
+
+
+def test_turns_that_something_disturbed_do_not_decide() -> None:
+    disturbed = {A: timed(A, 100, 0.3), B: timed(B, 190, 0.3)}
+    (found,) = verdicts([Contest(A, [*[turn(a=110, b=100)] * 3, *[disturbed] * 4], {})])
+    assert found.winner == B
+
+
 def test_what_a_ladder_prefers_is_timed_where_a_rung_left_it_out_unless_it_was_far() -> None:
     clear_b = contest(a=150, b=100)
     near = Contest(None, [turn(a=100)] * 9, {B: math.log(1.08)})

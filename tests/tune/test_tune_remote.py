@@ -21,7 +21,7 @@ from ckgen.measure.model import Measured
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts
-from ckgen.tune.remote import LOST, Part, Task, tune_on
+from ckgen.tune.remote import LOST, Ask, Part, Task, tune_on
 from ckgen.tune.run import Options, Outcome, Tuner
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
@@ -153,3 +153,51 @@ def test_a_ladder_whose_workers_died_is_told_and_the_others_are_not_lost(
     assert [one.winner is not None for one in found.outcome.every] == [False] * 2 + [True] * 4
     assert [line.device for line in found.lines("")] == ["a fake"] * 2 + ["another"] * 2
     assert [one.environment.device for one in read_journals([journal]).headers] == ["a fake", "another"]
+
+
+def test_few_kernels_within_a_bound_are_those_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "ckgen.tune.remote.timed_on", lambda tasks, function, *_: ((task, function(task)) for task in tasks)
+    )
+    (tmp_path / "seen").mkdir()
+    fake, options, journal = Fake(tmp_path / "seen"), Options(within=0.5), tmp_path / "j.jsonl"
+    found = tune_on("", TARGET, ladders(4), fake, options, read_journals([]), journal)
+    with fake.open() as (measurer, header), Journal(tmp_path / "alone.jsonl", header) as alone:
+        whole = Tuner(measurer, alone, read_journals([]), options).tune(ladders(4))
+    assert told(found.outcome) == told(whole) and found.outcome.is_least == whole.is_least
+    kernels = {one.winner.candidate for one in found.outcome.every if one.winner is not None}
+    assert len(kernels) < 4 and len(found.lines("")) == 8
+    records = read_journals([journal]).records
+    assert len(records) == found.outcome.measured
+    for one in found.outcome.every:
+        assert one.winner is not None
+        last = max((each.turn, each.together) for each in records if each.problem == one.problem.text)
+        beside = [each for each in records if (each.turn, each.together) == last]
+        assert len(beside) > 1 and one.winner.candidate in {each.measured.candidate for each in beside}
+
+    again = tune_on("", TARGET, ladders(4), fake, options, read_journals([journal]), journal)
+    assert (again.outcome.measured, told(again.outcome)) == (0, told(found.outcome))
+
+
+def test_a_problem_whose_workers_die_while_few_kernels_are_sought_keeps_its_winner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[str] = []
+
+    def timed_on(
+        tasks: Iterable[Task | Ask], function: Callable[..., Part], *_: object
+    ) -> Iterator[tuple[object, object]]:
+        for task in tasks:
+            if isinstance(task, Ask) and not lost:
+                lost.append(task.problem.text)
+                yield task, Lost()
+            else:
+                yield task, function(task)
+
+    (tmp_path / "seen").mkdir()
+    fake = Fake(tmp_path / "seen")
+    monkeypatch.setattr("ckgen.tune.remote.timed_on", timed_on)
+    own = tune_on("", TARGET, ladders(4), fake, Options(), read_journals([]), tmp_path / "a.jsonl")
+    found = tune_on("", TARGET, ladders(4), fake, Options(within=0.5), read_journals([]), tmp_path / "b.jsonl")
+    assert len(lost) == 1 and dict(told(found.outcome))[lost[0]] == dict(told(own.outcome))[lost[0]]
+    assert told(found.outcome) != told(own.outcome) and found.outcome.lost == 0

@@ -12,9 +12,11 @@ from ckgen.fuzz.case import Case
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
-from ckgen.tune.journal import Header, Journal, read_journals
+from ckgen.tune.journal import Contents, Header, Journal, read_journals
+from ckgen.tune.known import Known
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
 from ckgen.tune.run import COMPARED, Options, Outcome, Tuner
+from ckgen.tune.run import NAMES as RUNGS
 from ckgen.tune.search import CONFIRM
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
@@ -190,6 +192,27 @@ def test_what_an_older_table_takes_is_timed_beside_the_winner_in_several_process
     assert tune(fake, tmp_path / "j", Options(older=older)).measured == 0 and fake.calls == calls
 
 
+def test_doubt_leaves_time_for_turns_beside_an_older_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A measurement lasts a second, and what selection takes is at the tolerance, so that no winner becomes certain."""
+    now = [0.0]
+
+    class Doubtful(FakeMeasurer):
+        def measure(self, *words, **named):  # type: ignore[no-untyped-def]
+            now[0] += 1.0
+            return super().measure(*words, **named)
+
+    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: now[0])
+    heard: list[str] = []
+    older = {problem.text: Candidate("older") for ladder in ladders() for problem in ladder}
+    times = {NAMES[0]: 100.0, NAMES[1]: 102.0, "older": 300.0}
+    fake = Doubtful([*times], lambda _, one: times[one.instance], layout=0.01, usual=NAMES[1])
+    with Journal(tmp_path / "j", HEADER) as journal:
+        options = Options(budget=100, min_improvement=0, older=older)
+        found = Tuner(fake, journal, Contents(), options, heard.append).tune(ladders())
+    assert found.doubtful > len(KEYS) / 2
+    assert sum("against the older table" in one for one in heard) >= 5
+
+
 def test_within_a_bound_few_kernels_do_and_each_row_is_confirmed_within_it(tmp_path: Path) -> None:
     plain = tune(FakeMeasurer(NAMES), tmp_path / "j", Options(min_improvement=0))
     few = tune(FakeMeasurer(NAMES), tmp_path / "j", Options(min_improvement=0, within=0.25))
@@ -240,3 +263,12 @@ def test_an_exhaustive_tune_leaves_no_candidate_at_an_early_rung(tmp_path: Path)
     tune(fake, tmp_path / "j", Options(exhaustive=True))
     records = read_journals([tmp_path / "j"]).records
     assert {one.rung for one in records} == {CONFIRM.name} and len(records) == 24 * len(KEYS)
+
+
+def test_what_crashes_in_a_later_turn_is_no_longer_known_as_timed() -> None:
+    known = Known("", RUNGS)
+    known.add("p", "second", Measured(Candidate("a"), MeasureStatus.OK, "", 100, 0, 7))
+    known.add("p", "confirm", Measured(Candidate("b"), MeasureStatus.OK, "", 101, 0, 7))
+    assert set(known.best("p")) == {Candidate("a"), Candidate("b")}
+    known.add("p", "confirm", Measured(Candidate("a"), MeasureStatus.CRASHED, "it did"), 2)
+    assert set(known.best("p")) == {Candidate("b")}

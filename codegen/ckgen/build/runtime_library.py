@@ -29,16 +29,21 @@ set(CKGEN_EXECUTABLE "{python};-m;ckgen" CACHE STRING "" FORCE)
 add_subdirectory("{root}" ckgen)
 ckgen_generate({name}
   TARGETS {targets}
-{lists}  OUT_DIR "{out}")
+{lists}{device_code}  OUT_DIR "{out}")
 file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
 add_library({name}_runtime SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
 target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name},ckgen::dispatcher_static>")
+target_link_options({name}_runtime PRIVATE {linking})
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeProject:
-    """What to build, as ckgen_generate() takes it; everything lies beneath `folder`."""
+    """What to build, as ckgen_generate() takes it; everything lies beneath `folder`.
+
+    device_code: GPU code too, as a device library `<name>_device`; C++'s own library is then linked in, for machines
+    with an older one.
+    """
 
     name: str
     folder: Path
@@ -47,6 +52,7 @@ class RuntimeProject:
     ops: Sequence[str] = ()
     tuning: Sequence[Path] = ()
     kernel_sets: Sequence[Path] = ()
+    device_code: bool = False
 
     @property
     def tree(self) -> Path:
@@ -72,6 +78,8 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
         targets=" ".join(map(str, project.targets)),
         lists="".join(_lists(project)),
         out=project.tree.as_posix(),
+        device_code="  DEVICE_CODE\n" if project.device_code else "",
+        linking="-static-libstdc++ -static-libgcc" if project.device_code else "",
     )
     lists = project.folder / "CMakeLists.txt"
     if not lists.exists() or lists.read_text(encoding="utf-8") != text or not (build / "build.ninja").exists():

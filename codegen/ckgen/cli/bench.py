@@ -13,11 +13,13 @@ from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
+    build_only_option,
     json_option,
     kernel_set_option,
     kernels_option,
     timing_scheduler_option,
     tuning_option,
+    work_option,
 )
 from ckgen.cli.output import columns, plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
@@ -35,7 +37,7 @@ _SHAPE = "Sizes as `ckgen lookup` takes them: of --shape, of --groups, or KEY=VA
 _ROTATING = "Sets of operands in turn; 0: one that stays in the cache, or so many that none is found there."
 _TOL = "The largest error over the largest value; each element's own bound where left out."
 _TWINS = "Time host twins of a GPU's kernels, which says nothing of the GPU."
-_PEER = "Also what another library has for the same: numpy, torch; may be repeated."
+_PEER = "Also what another library has for the same: numpy, torch, cublaslt; may be repeated."
 _WARMUP = "Calls ahead of the timed ones, fewer where times hold still."
 _REPEAT = "Rounds, fewer where medians hold still or time is over."
 _TIMEOUT = "Seconds of work after which a kernel is taken to hang."
@@ -74,7 +76,8 @@ def _variable(name: str) -> dict[str, Any]:
 @click.option("--timeout", type=click.FloatRange(0.01), default=30.0, show_default=True, metavar="N", help=_TIMEOUT)
 @click.option("--verify-tol", type=click.FloatRange(0), metavar="X", help=_TOL)
 @click.option("--twins", is_flag=True, help=_TWINS)
-@click.option("--build-only", is_flag=True, help="Build the library and measure nothing.")
+@build_only_option
+@work_option
 @click.option("--out", type=PATH, metavar="JSONL", help="Append a line of JSON for each row.")
 @click.option("--csv", "csv_file", type=PATH, metavar="CSV", help="Write all rows as CSV.")
 @json_option
@@ -96,9 +99,8 @@ def command(**params: Any) -> int:
     if params["scheduler"] is not None:
         rows, lost = _by_workers(params, target, bench, every)
     else:
-        with progress("planning") as line, bench.open(line.step) as measurer:
-            rows, lost = [] if params["build_only"] else _here(params, measurer, every, line), 0
-            library, digest = str(measurer.library), measurer.digest
+        library, digest, rows = _here(params, bench, every)
+        lost = 0
     if params["csv_file"] is not None:
         _write(params["csv_file"], rows)
     if params["as_json"]:
@@ -119,14 +121,15 @@ def _bench(params: Mapping[str, Any], target: Target, ops: frozenset[str], probl
     check_peers(params["peers"])
     signatures = sorted({problem.signature for problem in problems})
     tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
-    places = (
+    tables, added = (
         tuple(path.absolute() for path in paths) for paths in (tuning, kernel_sets_of(params["kernel_sets"], ops))
     )
     return Bench(
-        Contents(target, tuple(sorted(ops)), tuple(signatures), *places),
+        Contents(target, tuple(sorted(ops)), tuple(signatures), tables, added),
         Conditions(params["warmup"], params["rotating"], params["flush"], params["verify_tol"]),
         Limits(seconds=params["timeout"]),
         params["twins"],
+        params["work"],
     )
 
 
@@ -138,7 +141,19 @@ def _asked(params: Mapping[str, Any], problems: Sequence[Case]) -> list[Asked]:
     return [Asked(problem, tuple(params["kernels"]), tuple(params["peers"]), effort) for problem in problems]
 
 
-def _here(
+def _here(params: Mapping[str, Any], bench: Bench, every: Sequence[Asked]) -> tuple[str, str, list[dict[str, Any]]]:
+    """The library, its digest, and rows unless it was only to be built."""
+    from ckgen.measure.library import digest_of
+
+    with progress("planning") as line:
+        if params["build_only"]:
+            library = bench.build(line.step)
+            return str(library), digest_of(library), []
+        with bench.open(line.step) as measurer:
+            return str(measurer.library), measurer.digest, _rows(params, measurer, every, line)
+
+
+def _rows(
     params: Mapping[str, Any], measurer: LocalMeasurer, every: Sequence[Asked], line: Progress
 ) -> list[dict[str, Any]]:
     from ckgen.measure.bench import rows_of

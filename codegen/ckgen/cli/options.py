@@ -144,6 +144,17 @@ def scheduler_option(function: F) -> F:
     return _shared("--scheduler", form=Form.WORD, check=place_of, metavar="ADDRESS", help=text)(function)
 
 
+def build_only_option(function: F) -> F:
+    """`--build-only` of commands that time."""
+    return click.option("--build-only", is_flag=True, help="Build the library and measure nothing.")(function)
+
+
+def work_option(function: F) -> F:
+    """`--work` of commands that time."""
+    text = "Folder of the library: built into it, or found there as it was built elsewhere."
+    return click.option("--work", type=PATH, metavar="DIR", help=text)(function)
+
+
 def timing_scheduler_option(function: F) -> F:
     """The same of commands that time, never from a file of settings: what suits compiles would spoil times."""
 

@@ -48,7 +48,9 @@ _GB = "Memory bandwidth, in place of the spec's."
 @quiet_option
 @json_option
 def command(**params: Any) -> int:
-    """Predict the time of every kernel that can run a problem on a target, the fastest first.
+    """Predict the time of every kernel that can run a problem on a target, the best ranked first.
+
+    ranked: the time times a factor of the kernel, where tables told how often it is the best beyond its time.
 
     Kernels are those that a library of the signature holds: of tables, rules, defaults and kernel sets. Splits of K are
     those that rows of the arch have. Exit 1: no kernel runs it.
@@ -126,13 +128,18 @@ def _document(
 
 
 def _text(found: list[Predicted]) -> str:
-    """A line a kernel: microseconds, its terms, the splits where there are any, and its name."""
+    """A line a kernel: microseconds, those it is ranked by, its terms, the splits and its name."""
     if not found:
         return "no kernel of the signature runs it there"
     words = list(found[0].terms)
-    head = ("us", *(word for word in words if word != "us"), "k_batch", "kernel")
+    head = ("us", "ranked", *(word for word in words if word != "us"), "k_batch", "kernel")
     lines = [
-        (_number(one.us), *(_number(one.terms[word]) for word in words if word != "us"), str(one.k_batch), one.instance)
+        (
+            *map(_number, (one.us, one.ranked_us)),
+            *(_number(one.terms[word]) for word in words if word != "us"),
+            str(one.k_batch),
+            one.instance,
+        )
         for one in found
     ]
     return columns([head, *lines])

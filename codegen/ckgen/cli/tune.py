@@ -13,11 +13,13 @@ from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
+    build_only_option,
     json_option,
     kernel_set_option,
     kernels_option,
     timing_scheduler_option,
     tuning_option,
+    work_option,
 )
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
@@ -43,6 +45,8 @@ _LEAST = "The part of its time by which a row must beat what selection takes."
 _PRUNE = "Time only so many of a problem's candidates, the predicted best, and what selection takes."
 _CONSTANTS = "Constants of this CPU for --prune, as `ckgen predict calibrate --out` writes them."
 _EXHAUSTIVE = "Time every candidate to the end, so that the journal says what each costs."
+_DIALECT = "How --out is written: mxfp8 is the table of the MX-FP8 kernels for few rows."
+_CALLER = "Times of the caller's own kernel for mxfp8's use_hip: columns K, N, M, us."
 _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 
 
@@ -53,6 +57,8 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--retune", multiple=True, metavar="PATH|all", help=_RETUNE)
 @click.option("--missing", type=PATH, multiple=True, metavar="PATH", help=_MISSING)
 @click.option("--out", type=PATH, required=True, metavar="CSV", help="Table; rows of others in it stay as they are.")
+@click.option("--dialect", type=click.Choice(("ckgen", "mxfp8")), default="ckgen", show_default=True, help=_DIALECT)
+@click.option("--caller", type=PATH, metavar="CSV", help=_CALLER)
 @click.option("--budget", metavar="TIME", help="For all problems together, as in 10m.")
 @click.option("--journal", type=PATH, multiple=True, metavar="JSONL", help=_JOURNAL)
 @click.option("--resume", is_flag=True, help="Go on with the journal: what it holds is not measured again.")
@@ -69,6 +75,8 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @tuning_option
 @timing_scheduler_option
 @click.option("--date", default="", metavar="DATE", help="Stands in the rows; none is made up.")
+@build_only_option
+@work_option
 @json_option
 def command(**params: Any) -> int:
     """Time every candidate, and write the table of the winners.
@@ -76,6 +84,7 @@ def command(**params: Any) -> int:
     OP is an operation, a module of tables (AITER's names too), a list of these, or all. Exit 1: a candidate was wrong
     or its process ended; its row stands in the journal, and the others were tuned.
     """
+    from ckgen.measure.local import demand_place
     from ckgen.specs.archs import load_archs
     from ckgen.tune.asked import demand_device, subjects_of
     from ckgen.tune.problems import in_ladders, of_counts
@@ -83,7 +92,9 @@ def command(**params: Any) -> int:
     archs = load_archs()
     target = one_target(params["target"], archs)
     subjects = subjects_of(params["op"])
-    demand_device(target, archs, params["devices"])
+    demand_device(target, params["devices"])
+    if not params["build_only"] and params["scheduler"] is None:
+        demand_place(target)
     _demand_source(params)
     keys, modules = _asked(params, target, archs)
     wanted = {key: count for key, count in keys.items() if subjects.holds(key)}
@@ -96,12 +107,38 @@ def command(**params: Any) -> int:
     _say_modules(modules)
     if not ladders:
         raise UsageError("there is nothing to tune: no problem of the lists and tables is meant")
+    _demand_dialect(params, ladders)
+    if params["build_only"]:
+        return _build(params, target, ladders)
     return _tune(params, target, ladders, modules)
+
+
+def _build(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]]) -> int:
+    from ckgen.measure.library import build_library, digest_of
+
+    with progress("planning") as line:
+        library = build_library(_device(params, target, ladders).contents, line.step, params["work"])
+    show_json({"library": str(library), "digest": digest_of(library)}) if params["as_json"] else show(
+        f"{library}  {digest_of(library)}"
+    )
+    return 0
 
 
 def _demand_source(params: Mapping[str, Any]) -> None:
     if not (params["shapes"] or params["retune"] or params["missing"]):
         raise UsageError("give --shapes, --retune or --missing: a tune needs problems")
+
+
+def _demand_dialect(params: Mapping[str, Any], ladders: Sequence[Sequence[Problem]]) -> None:
+    from ckgen.tune.mxfp8_table import SIGNATURE
+
+    if params["dialect"] == "ckgen":
+        if params["caller"] is not None:
+            raise UsageError("--caller is for --dialect mxfp8: other tables do not say whether a kernel is used")
+        return
+    others = sorted({one.key.signature for ladder in ladders for one in ladder} - {SIGNATURE})
+    if others:
+        raise UsageError(f"--dialect mxfp8 has rows of {SIGNATURE} alone, none of {', '.join(others)}")
 
 
 def _asked(
@@ -137,10 +174,11 @@ def _tune(
     from ckgen.cli.tune_text import text_of
     from ckgen.tune.journal import read_journals
     from ckgen.tune.report import compare, document, older_choices
-    from ckgen.tune.table import read_table
+    from ckgen.tune.table import NO_TABLE, read_table
 
     out, options = Path(params["out"]), _options(params, target)
-    table, old = read_table(out), read_table(params["compare"]) if params["compare"] is not None else None
+    table = read_table(out) if params["dialect"] == "ckgen" else NO_TABLE
+    old = read_table(params["compare"]) if params["compare"] is not None else None
     journal, *others = params["journal"] or [out.with_name(f"{out.name}.journal.jsonl")]
     if journal.exists() and not params["resume"]:
         raise UsageError(f"{journal} is there: go on with it by --resume, or name another --journal")
@@ -155,7 +193,10 @@ def _tune(
         found = _by_workers(params["scheduler"], target, ladders, device, options, held, journal)
     else:
         found = _here(ladders, device, options, held, journal)
-    _write(params, target, table, found)
+    if params["dialect"] == "mxfp8":
+        _write_mxfp8(params, target, device, found)
+    else:
+        _write(params, target, table, found)
     outcome, known = found.outcome, found.known
     changes = compare(outcome, known, old, target) if old is not None else []
     if params["as_json"]:
@@ -175,8 +216,8 @@ def _device(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequenc
     ops = ops_to_plan(signatures)
     tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
     sets = kernel_sets_of(params["kernel_sets"], ops)
-    places = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
-    return Device(Contents(target, tuple(sorted(ops)), signatures, *places))
+    tables, added = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
+    return Device(Contents(target, tuple(sorted(ops)), signatures, tables, added), params["work"])
 
 
 def _here(
@@ -198,8 +239,6 @@ def _by_workers(
 ) -> Gathered:  # fmt: skip
     from ckgen.tune.remote import tune_on
 
-    if options.within is not None:
-        raise UsageError("--within compares times of one device: it is not for --scheduler")
     with progress("waiting for workers") as line:
         return tune_on(
             scheduler, target, ladders, device, options, held, journal,
@@ -240,3 +279,13 @@ def _write(params: Mapping[str, Any], target: Target, table: Table, found: Gathe
 
     gone = [one.problem.key for one in found.outcome.every if one.winner is not None and not one.is_row]
     write_table(params["out"], table, target, found.lines(params["date"]), gone)
+
+
+def _write_mxfp8(params: Mapping[str, Any], target: Target, device: Device, found: Gathered) -> None:
+    from ckgen.tune.mxfp8_table import caller_times, lines_of, write
+
+    configs = {name: one.config for name, one in device.contents.space().all_instances.items()}
+    caller = caller_times(params["caller"]) if params["caller"] is not None else {}
+    keys = [one.problem.key for one in found.outcome.every if one.winner is not None]
+    lines = lines_of(found.outcome, configs, caller)
+    write(Path(params["out"]), target, lines, [(key.k, key.n, key.m) for key in keys])

@@ -13,11 +13,13 @@ from ckgen.families.gemm.enums import Layout, OperandOp, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.gemm import GemmGiven
 from ckgen.fuzz.operation import Given, Result
+from ckgen.measure.device_memory import DevicePlaced
 from ckgen.measure.errors import errors_of
 from ckgen.measure.peers import peer
-from ckgen.measure.peers.offer import Offer
+from ckgen.measure.peers.offer import Offer, PeerRefused
 from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
+from ckgen.runtime.gpu import Gpu
 
 _RIGHT = 0.02
 """The largest error over the largest value: a peer may round in other ways than ours."""
@@ -47,6 +49,8 @@ def offered(name: str, given: Given, sets: int) -> tuple[dict[str, Body], list[P
     found: dict[str, Body] = {}
     outcomes = []
     module, expected = peer(name), next(given.results()).expected
+    if not hasattr(module, "offers"):
+        return {}, [PeerOutcome(name, name, "it is a peer of GPUs")]
     a, b = (_array(given, side) for side in ("A", "B"))
     each = [module.offers(*((a, b) if not number else (a.copy(), b.copy()))) for number in range(sets)]
     for way in each[0]:
@@ -62,6 +66,41 @@ def offered(name: str, given: Given, sets: int) -> tuple[dict[str, Body], list[P
         outcomes.append(PeerOutcome(name, way, reason, max_rel=errors.max_rel, frob_rel=errors.frob_rel))
         if is_right:
             found[way] = body
+    return found, outcomes
+
+
+def offered_on_device(
+    name: str, given: Given, placed: DevicePlaced, sets: int, gpu: Gpu
+) -> tuple[dict[str, Body], list[PeerOutcome]]:
+    """The same of operands in a GPU's memory; what is checked is the first set's C, which is written."""
+    if (reason := _beyond(given)) or not isinstance(given, GemmGiven):
+        return {}, [PeerOutcome(name, name, reason)]
+    module = peer(name)
+    if not hasattr(module, "device_offers"):
+        return {}, [PeerOutcome(name, name, "it is a peer of CPUs")]
+    every = [one.args for one in placed.sets(sets)]
+    offers: dict[str, Offer] = module.device_offers(every, given.operands.signature.a, gpu)
+    found: dict[str, Body] = {}
+    outcomes = []
+    for way, body in offers.items():
+        if isinstance(body, str):
+            outcomes.append(PeerOutcome(name, way, body))
+            continue
+        placed.send()
+        try:
+            body.calls[0]()
+        except PeerRefused as refused:
+            outcomes.append(PeerOutcome(name, way, str(refused)))
+            continue
+        placed.fetch()
+        errors = errors_of(list(given.results()))
+        is_right = errors.max_rel <= _RIGHT
+        reason = "" if is_right else "its result is not the same"
+        outcomes.append(PeerOutcome(name, way, reason, max_rel=errors.max_rel, frob_rel=errors.frob_rel))
+        if is_right:
+            found[way] = body
+    for matrix in given.matrices():
+        matrix.restore()
     return found, outcomes
 
 

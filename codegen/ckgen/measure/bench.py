@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from ckgen.fuzz.case import Case
 from ckgen.measure import local
 from ckgen.measure.conditions import Conditions, Limits
-from ckgen.measure.library import Contents
+from ckgen.measure.library import Contents, build_library
 from ckgen.measure.local import LocalMeasurer
 from ckgen.measure.model import Candidate, Effort, Measured, MeasureStatus
 from ckgen.measure.remote import opened
 from ckgen.measure.rows import Measure, Setting
+from ckgen.model.arch import CPU_LEVELS
 
 Heard = Callable[[int, int], None]
 """How many candidates ended, of how many."""
@@ -28,13 +30,19 @@ class Bench:
     conditions: Conditions
     limits: Limits
     twins: bool
+    work: Path | None = None
+
+    def build(self, say: Callable[[str], None] = lambda text: None) -> Path:
+        """The library, built where it is not up to date, and into `work` where there is one."""
+        is_cpu = self.contents.target.gfx in CPU_LEVELS
+        return build_library(replace(self.contents, twins=self.twins and not is_cpu), say, self.work)
 
     def open(self, say: Callable[[str], None] = lambda text: None) -> LocalMeasurer:
         """Errors as local_measurer's."""
         what = self.contents
         return local.local_measurer(
             what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets,
-            conditions=self.conditions, limits=self.limits, twins=self.twins, say=say,
+            conditions=self.conditions, limits=self.limits, twins=self.twins, work=self.work, say=say,
         )  # fmt: skip
 
 

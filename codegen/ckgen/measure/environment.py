@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
@@ -53,6 +54,32 @@ def loaded_versions() -> dict[str, str]:
         told = re.search(r"MKL-DNN v([\d.]+)", sys.modules["torch"].__config__.show())
         found["oneDNN"] = told[1] if told else "none"
     return found
+
+
+def driver_of(runtime: str) -> str:
+    """A GPU's driver: its runtime and the version that counts, with NVIDIA's own where its library says it."""
+    if runtime.startswith("CUDA ") and (nvml := _nvml()) is not None:
+        text = ctypes.create_string_buffer(80)
+        if nvml.nvmlSystemGetDriverVersion(text, len(text)) == 0:
+            return f"{text.value.decode()}, {runtime}"
+    return runtime
+
+
+def gpu_clock_mhz() -> float | None:
+    """That of the multiprocessors of NVIDIA's first device now; None where nobody says."""
+    nvml, device, clock = _nvml(), ctypes.c_void_p(), ctypes.c_uint()
+    if nvml is None or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) != 0:
+        return None
+    return float(clock.value) if nvml.nvmlDeviceGetClockInfo(device, 1, ctypes.byref(clock)) == 0 else None
+
+
+@cache
+def _nvml() -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+        return library if library.nvmlInit_v2() == 0 else None
+    except (OSError, AttributeError):
+        return None
 
 
 def governor() -> str:

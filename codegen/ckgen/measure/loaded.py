@@ -12,8 +12,11 @@ from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.operations import operation_of
 from ckgen.fuzz.space import Space
 from ckgen.measure.conditions import Place
-from ckgen.measure.library import Contents, digest_of
+from ckgen.measure.device_memory import DeviceMemory, cache_bytes
+from ckgen.measure.library import Contents, device_name, digest_of
+from ckgen.measure.memory import HostMemory, Memory
 from ckgen.measure.model import Candidate
+from ckgen.measure.sweep import sweep_of
 from ckgen.model.errors import CkgenError, UsageError
 from ckgen.runtime import Device, Dispatcher, Options, RuntimeLibrary
 from ckgen.specs.native import own_cpu
@@ -28,13 +31,25 @@ class Loaded:
         self.space: Space = contents.space()
         self.library = RuntimeLibrary(library)
         self.digest = digest_of(library)
-        self.dispatcher: Dispatcher = self.library.dispatcher([name], Options())
+        has_code = [device_name(name)] if place is Place.DEVICE else []
+        self.dispatcher: Dispatcher = self.library.dispatcher([name], Options(), has_code)
         self.device: Device = self._device(contents, place)
+        self.memory: Memory = HostMemory() if place is not Place.DEVICE else self._device_memory(contents)
         self._target = str(contents.target)
         if apart := self.space.apart(self.dispatcher.instance_ids()):
             raise CkgenError(
                 f"{library} is stale: it does not hold the instances that are planned now, as {apart}; build it again"
             )
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether a GPU runs its kernels."""
+        return isinstance(self.memory, DeviceMemory)
+
+    def device_words(self) -> dict[str, str]:
+        """The product's name and its driver."""
+        driver = self.memory.gpu.driver if isinstance(self.memory, DeviceMemory) else ""
+        return {"name": self.device.brand or str(self.device), "driver": driver}
 
     def decision(self, case: Case) -> Decision:
         """What Python says of a case; UsageError where its signature means nothing or its target is another."""
@@ -67,6 +82,18 @@ class Loaded:
         powers = (1 << power for power in range(max(most, 1).bit_length()))
         return tuple(splits for splits in powers if query.refusal(instance, splits) is None)
 
+    def _device_memory(self, contents: Contents) -> DeviceMemory:
+        memory = DeviceMemory(self.library.gpu(self.device), cache_bytes(self.space.archs[contents.target.gfx]))
+        if (sweep := sweep_of(self.library, self.dispatcher, self.device, self.space, memory)) is not None:
+            memory.sweep_by(sweep)
+        return memory
+
     def _device(self, contents: Contents, place: Place) -> Device:
+        if place is Place.DEVICE:
+            found = self.library.current()
+            if not found.is_gpu or found.target != str(contents.target):
+                what = found.target if found.is_gpu else f"none ({found.note})"
+                raise CkgenError(f"{contents.target}: the current GPU of this process is {what}")
+            return found
         is_own = place is Place.HOST and contents.target == own_cpu()
         return self.library.host() if is_own else self.library.simulated(str(contents.target))

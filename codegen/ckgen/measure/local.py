@@ -14,7 +14,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,35 +23,52 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.worker_process import WorkerProcess
 from ckgen.measure.comparison import Comparison, Then, error_of
 from ckgen.measure.conditions import Conditions, Limits, Place
-from ckgen.measure.environment import environment, threads
-from ckgen.measure.library import NAME, Contents, build_library, digest_of
+from ckgen.measure.environment import driver_of, environment, threads
+from ckgen.measure.library import NAME, Contents, build_library, carried_library, digest_of
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
 from ckgen.measure.worker import READY
 from ckgen.model.arch import CPU_LEVELS, levels_of
 from ckgen.model.errors import CkgenError, UsageError
 from ckgen.model.target import Target
-from ckgen.specs.native import own_cpu
+from ckgen.specs.archs import load_archs
+from ckgen.specs.native import cuda_target, hip_target, own_cpu
 
 _PART_OF_FREE = 0.9
 _OWN_SPACE, _SPACE_OF_THREAD = 4 << 30, 256 << 20
 """Bytes of address space, most of which is never touched: of Python with its libraries, and of stacks and arenas."""
+_PATIENCE_WITH_DEVICE = 2
 _OF_MEMORY = ("bad_alloc", "MemoryError", "Cannot allocate memory", "SIGKILL")
 """What a process says that ended for want of memory; the kernel's own way is a signal that nobody else sends."""
 
 
 def place_of(target: Target, *, twins: bool = False) -> Place:
-    """Where kernels of a target run here; UsageError where they do not, or their time would say nothing."""
+    """Where kernels of a target run; UsageError where a CPU's do not run here."""
     own = own_cpu()
     if target.gfx in CPU_LEVELS:
         if target.gfx not in levels_of(own.gfx):
             raise UsageError(f"{target}: this CPU is {own}, which does not run kernels of that level")
         return Place.HOST
-    if twins:
-        return Place.TWINS
-    raise UsageError(
-        f"{target}: no such GPU is measured here. Host twins run its instances on this CPU, which says nothing of their"
-        " time on the GPU; --twins times them nevertheless"
-    )
+    return Place.TWINS if twins else Place.DEVICE
+
+
+def demand_place(target: Target, *, twins: bool = False) -> Place:
+    """As place_of; UsageError also where this machine's first GPU is not of that target, whose time is then not
+    measured here."""
+    place = place_of(target, twins=twins)
+    if place is Place.DEVICE:
+        _demand_gpu(target)
+    return place
+
+
+def _demand_gpu(target: Target) -> None:
+    found = (hip_target(), cuda_target(load_archs()))
+    if target not in found:
+        seen = ", ".join(str(one) for one in found if one is not None)
+        raise UsageError(
+            f"{target}: no such GPU is there{f' ({seen} is)' if seen else ''}. Build here with --build-only --work DIR,"
+            " and measure with the same command and DIR where the GPU is. Host twins run its instances on this CPU,"
+            " which says nothing of their time on the GPU; `ckgen bench --twins` times them nevertheless"
+        )
 
 
 def local_measurer(
@@ -64,17 +81,25 @@ def local_measurer(
     conditions: Conditions | None = None,
     limits: Limits | None = None,
     twins: bool = False,
+    work: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> LocalMeasurer:
-    """Of a library for these ops and signatures, generated and built where it is not up to date.
+    """Of a library for these ops and signatures, generated and built where it is not up to date; of one that was built
+    into `work` where there is one.
 
     `tuning` in place of the shipped tables. UsageError where the target does not run here; errors as build_runtime's.
     """
-    place = place_of(target, twins=twins)
+    place = demand_place(target, twins=twins)
     contents = Contents(
-        target, tuple(sorted(set(ops))), tuple(sorted(set(signatures))), tuple(tuning), tuple(kernel_sets)
+        target,
+        tuple(sorted(set(ops))),
+        tuple(sorted(set(signatures))),
+        tuple(tuning),
+        tuple(kernel_sets),
+        twins=place is Place.TWINS,
     )
-    library = build_library(contents, say)
+    carried = carried_library(contents, work) if work is not None else None
+    library = carried or build_library(contents, say, work)
     return LocalMeasurer(library, NAME, contents, place, conditions or Conditions(), limits or Limits())
 
 
@@ -87,7 +112,9 @@ class LocalMeasurer:
         self.digest = digest_of(library)
         self.library, self.conditions = library, conditions
         self._target, self._limits = contents.target, limits
-        settings = {"memory": limits.memory or _free(), "place": place.value, "conditions": asdict(conditions)}
+        self._place = place
+        free = 0 if place is Place.DEVICE else _free()  # a driver maps the addresses of all memory that there is
+        settings = {"memory": limits.memory or free, "place": place.value, "conditions": asdict(conditions)}
         settings["parent"] = os.getpid()
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
@@ -112,7 +139,11 @@ class LocalMeasurer:
 
     def environment(self) -> Environment:
         """See Measurer."""
-        return environment(self._target)
+        found = environment(self._target)
+        if self._place is not Place.DEVICE:
+            return found
+        told = self._answer("device", None)
+        return replace(found, device=told["name"], driver=driver_of(told["driver"]), threads=1)
 
     def candidates(self, problem: Case) -> tuple[Candidate, ...]:
         """See Measurer; UsageError for a problem that means nothing."""
@@ -170,8 +201,8 @@ class LocalMeasurer:
         is_memory = any(word in how for word in _OF_MEMORY)
         return MeasureStatus.OUT_OF_MEMORY if is_memory else MeasureStatus.CRASHED, how
 
-    def _answer(self, what: str, problem: Case) -> Any:
-        self._send({"do": what, "problem": problem.text()})
+    def _answer(self, what: str, problem: Case | None) -> Any:
+        self._send({"do": what, **({"problem": problem.text()} if problem is not None else {})})
         line = self._line(is_running=False)
         if not line:
             raise CkgenError(f"the worker process does not say {what}: {self._ending(line, is_running=False)[1]}")
@@ -203,7 +234,10 @@ class LocalMeasurer:
             )
 
     def _line(self, *, is_running: bool) -> str | None:
-        return self._process.line(self._seconds(is_running=is_running), threads=threads())
+        seconds = self._seconds(is_running=is_running)
+        if self._place is Place.DEVICE and is_running:  # one thread waits for the device, with or without work
+            return self._process.line(seconds, patience=_PATIENCE_WITH_DEVICE)
+        return self._process.line(seconds, threads=threads())
 
     def _seconds(self, *, is_running: bool) -> float:
         return self._limits.seconds if is_running else self._limits.prepare_seconds

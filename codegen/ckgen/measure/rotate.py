@@ -4,8 +4,8 @@ there."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,11 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Arguments of one set of operands, and what must live as long as they are used."""
+    """Arguments of one set of operands, what must live as long as they are used, and its matrices in this memory."""
 
     args: Args
     kept: object
+    matrices: Sequence[Matrix] = ()
 
 
 def bytes_of(given: Given) -> int:
@@ -31,21 +32,48 @@ def bytes_of(given: Given) -> int:
     return sum(one.strides.batch * one.strides.lines * one.strides.length for one in given.matrices())
 
 
-def sets_by_bytes(size: int) -> int:
-    """One where operands stay in the cache, half of which is theirs; else so many that none is ever found there."""
-    return copies_beyond_cache(size) if size > last_level_cache() // 2 else 1
+def sets_by_bytes(size: int, cache: int) -> int:
+    """One where operands stay in a cache of so many bytes, half of which is theirs; else so many that none is ever
+    found there."""
+    return copies_beyond_cache(size, cache) if size > cache // 2 else 1
 
 
-def placings(given: Given, count: int) -> list[Placing]:
-    """The operands themselves and `count` - 1 copies; what is told of groups is copied with them."""
-    found = [Placing(given.args, given)]
-    for _ in range(count - 1):
-        copies = [(one, one.copy()) for one in given.matrices()]
-        found.append(_moved(given.args, {one.address: copy.address for one, copy in copies}, [c for _, c in copies]))
+def placings(given: Given, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
+    """The operands themselves and `count` - 1 copies; what is told of groups is copied with them.
+
+    What these sets hold as those of `beside` do lies where it lies there: so what is timed in turns reads the same
+    memory, and none takes the cache from another.
+    """
+    alike = [_twin(one, beside[0].matrices) for one in given.matrices()] if beside else []
+    found = []
+    for at in range(count):
+        like = beside[at].matrices if at < len(beside) else ()
+        own = list(given.matrices()) if at == 0 else None
+        matrices = []
+        for index, one in enumerate(given.matrices()):
+            twin = alike[index] if alike else None
+            if twin is not None and like:
+                matrices.append(like[twin])
+            else:
+                matrices.append(own[index] if own is not None else one.copy())
+        places = {one.address: to.address for one, to in zip(given.matrices(), matrices, strict=True)}
+        places = {one: to for one, to in places.items() if one != to}
+        placed = moved(given.args, places, given) if places else Placing(given.args, given)
+        found.append(replace(placed, matrices=matrices))
     return found
 
 
-def _moved(args: Args, places: Mapping[int, int], copies: list[Matrix]) -> Placing:
+def _twin(one: Matrix, others: Sequence[Matrix]) -> int | None:
+    """Which of the others a kernel reads the same of."""
+    if one.stored is None:
+        return None
+    for index, other in enumerate(others):
+        if other.stored is not None and other.strides == one.strides and np.array_equal(other.lines, one.lines):
+            return index
+    return None
+
+
+def moved(args: Args, places: Mapping[int, int], copies: object) -> Placing:
     """The arguments with other addresses, in the arrays that they keep too."""
     arrays: list[ctypes.Array[Any]] = []
     for array in getattr(args, "kept_arrays", ()):

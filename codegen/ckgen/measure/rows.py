@@ -16,7 +16,7 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.operations import operation_of
 from ckgen.measure.against import PeerOutcome
 from ckgen.measure.conditions import Conditions
-from ckgen.measure.environment import build_flags, clock_mhz, governor
+from ckgen.measure.environment import build_flags, clock_mhz, governor, gpu_clock_mhz
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
 from ckgen.model.errors import UsageError
 
@@ -35,7 +35,9 @@ class Setting:
         where = asdict(self.environment) | {"versions": dict(self.environment.versions)}
         how = {name: getattr(self.conditions, name) for name in ("warmup", "rotating", "flush")}
         load = round(os.getloadavg()[0], 2)
-        clocks = {"governor": governor(), "mhz": clock_mhz(), "load": load}
+        is_gpu = bool(self.environment.driver)
+        clock = {"governor": "", "mhz": gpu_clock_mhz()} if is_gpu else {"governor": governor(), "mhz": clock_mhz()}
+        clocks = {**clock, "load": load}
         return {**where, "flags": build_flags(self.library), **clocks, **how, "repeat": self.effort.most}
 
 

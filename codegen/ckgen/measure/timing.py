@@ -6,12 +6,14 @@ import math
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
+from typing import Protocol
 
 from ckgen.measure.model import Effort
+from ckgen.measure.quiet import waited
 
 _HOPELESS = 20.0
 """A body that takes so many times as long as the fastest decides nothing, and is timed once."""
@@ -21,6 +23,23 @@ _WARM = 20.0
 """So many samples long a warm-up is at most, beyond its first two calls."""
 _LATE = 4.0
 """So many times as long as it was to last, a measurement ends whatever its rounds."""
+_DISTURBED = 0.01
+"""A sample of which threads waited a larger part for a CPU is disturbed."""
+_FURTHER = 4
+"""So many times as many rounds are made, while samples are disturbed."""
+_LEAST = 1e-9
+"""Seconds of a sample, so that none is 0."""
+
+
+class Clock(Protocol):
+    """Times what a device does."""
+
+    most: int
+    """Calls in a row, at most."""
+
+    def seconds(self, calls: Sequence[Callable[[], object]], before: Callable[[], object] | None) -> float:
+        """Of all calls but the first together, which comes ahead of them; right behind `before` where there is one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +48,15 @@ class Body:
 
     rest: seconds that its threads go on spinning after their work, in which nothing else is timed. before: is called
     ahead of each call, which is then a sample of its own, and is not timed; such as what empties the caches. known:
-    seconds of one call, where it was timed before in this process; it is then warm after one.
+    seconds of one call, where it was timed before in this process; it is then warm after one. clock: times calls that
+    go on after they return; by the host's where there is none.
     """
 
     calls: tuple[Callable[[], object], ...]
     rest: float = 0.02
     before: Callable[[], object] | None = None
     known: float | None = None
+    clock: Clock | None = None
 
 
 QUICK = Effort(seconds=0.0, least=1, most=1, sample=0.0)
@@ -67,13 +88,32 @@ class Sample:
         return 3.14 * self.spread / math.sqrt(len(self.seconds))
 
 
+@dataclass(slots=True)
+class _Taken:
+    """Samples: the part of its time that threads waited for a CPU, and seconds of one call."""
+
+    every: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def clear(self) -> list[float]:
+        """Of those that nothing disturbed."""
+        return [seconds for waited, seconds in self.every if waited <= _DISTURBED]
+
+    def kept(self, least: int) -> Sample:
+        """The clear ones; where they are fewer than `least`, the least disturbed."""
+        clear = self.clear
+        return Sample(tuple(clear if len(clear) >= least else [seconds for _, seconds in sorted(self.every)[:least]]))
+
+
 def interleaved(
     bodies: Mapping[str, Body], effort: Effort, *, warmup: int = 2, heard: Callable[[str], object] = lambda name: None
 ) -> dict[str, Sample]:
     """Every round times each body once, in an order that turns by one from round to round.
 
     Before that each is called until its time holds still, at least twice and at most `warmup` times or 20 samples
-    long; once where its time is known. `heard` hears the name of what runs next, ahead of each warm-up and each sample.
+    long; once where its time is known. Samples of which something else took the CPUs are taken again, as far as the
+    effort's seconds last; where `least` others are not found, the least disturbed decide. `heard` hears the name of
+    what runs next, ahead of each warm-up and each sample.
     """
     calls = {name: cycle(body.calls) for name, body in bodies.items()}
     first = {}
@@ -82,26 +122,39 @@ def interleaved(
         first[name] = _warm(body, calls[name], warmup, _WARM * effort.sample)
     fastest = min(first.values())
     slow = {name for name, seconds in first.items() if seconds > _HOPELESS * max(fastest, effort.sample)}
-    times: dict[str, list[float]] = {name: [first[name]] if name in slow else [] for name in bodies}
+    times = {name: _Taken([(0.0, first[name])] if name in slow else []) for name in bodies}
     counts = {name: _count(body, first[name], effort) for name, body in bodies.items()}
     turns = deque(name for name in bodies if name not in slow)
     begun = time.perf_counter()
-    for done in range(effort.most):
-        still = done >= effort.least and all(Sample(tuple(times[name])).doubt <= effort.still for name in turns)
+    for done in range(_FURTHER * effort.most):
+        clear = min(len(times[name].clear) for name in turns)
+        still = clear >= effort.least and all(times[name].kept(1).doubt <= effort.still for name in turns)
         taken = time.perf_counter() - begun
-        if (done >= effort.least and (still or taken > effort.seconds)) or (done and taken > _LATE * effort.seconds):
+        if still or clear >= effort.most or (done >= effort.least and taken > effort.seconds):
+            break
+        if done and taken > _LATE * effort.seconds:
             break
         for name in turns:
             heard(name)
-            times[name].append(_timed(bodies[name], calls[name], counts[name]))
+            times[name].every.append(_take(bodies[name], calls[name], counts[name]))
             time.sleep(bodies[name].rest)
         turns.rotate(1)
-    return {name: Sample(tuple(found)) for name, found in times.items()}
+    return {name: found.kept(effort.least) for name, found in times.items()}
+
+
+def _take(body: Body, calls: cycle[Callable[[], object]], count: int) -> tuple[float, float]:
+    """A further sample. What a device does waits for no CPU."""
+    before = waited()
+    seconds = _timed(body, calls, count)
+    if body.clock is not None:
+        return 0.0, seconds
+    return (waited() - before) / max(seconds * count, _LEAST), seconds
 
 
 def _count(body: Body, seconds: float, effort: Effort) -> int:
     """Calls of a sample."""
-    return 1 if body.before is not None else min(max(1, round(effort.sample / seconds)), _MOST_IN_A_ROW)
+    most = _MOST_IN_A_ROW if body.clock is None else body.clock.most
+    return 1 if body.before is not None else min(max(1, round(effort.sample / seconds)), most)
 
 
 def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int, most: float) -> float:
@@ -123,6 +176,8 @@ def _warm(body: Body, calls: cycle[Callable[[], object]], warmup: int, most: flo
 
 def _timed(body: Body, calls: cycle[Callable[[], object]], count: int) -> float:
     """Seconds of one call, the mean of `count` in a row."""
+    if body.clock is not None:
+        return body.clock.seconds([next(calls) for _ in range(count + 1)], body.before) / count
     chosen = [next(calls) for _ in range(count)]
     if body.before is not None:
         body.before()
@@ -138,6 +193,6 @@ def last_level_cache() -> int:
     return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=32 << 20)
 
 
-def copies_beyond_cache(read: int) -> int:
+def copies_beyond_cache(read: int, cache: int | None = None) -> int:
     """How many buffers of so many bytes, read in turn, are always read from memory: together three times the cache."""
-    return max(1, -(-3 * last_level_cache() // read))
+    return max(1, -(-3 * (last_level_cache() if cache is None else cache) // read))

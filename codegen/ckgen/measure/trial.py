@@ -9,20 +9,20 @@ import numpy as np
 
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.decision import Decision
-from ckgen.fuzz.memory import Region
 from ckgen.fuzz.operation import Given, Result, Work
 from ckgen.fuzz.operations import operation_of
 from ckgen.fuzz.sampling import Budget
-from ckgen.measure.against import PeerOutcome, offered
+from ckgen.measure.against import PeerOutcome, offered, offered_on_device
 from ckgen.measure.conditions import Conditions
+from ckgen.measure.device_memory import DeviceMemory, DevicePlaced
 from ckgen.measure.errors import Errors, errors_of
 from ckgen.measure.loaded import Loaded
+from ckgen.measure.memory import Placed, Workspace
 from ckgen.measure.model import Candidate, MeasureStatus
-from ckgen.measure.rotate import Placing, bytes_of, flusher, placings, sets_by_bytes
+from ckgen.measure.rotate import Placing, bytes_of, sets_by_bytes
 from ckgen.measure.timing import Body
 from ckgen.runtime import Plan, RuntimeFailure
 
-_FILL = 0xFF
 _BUDGET = Budget(1 << 34, 1 << 22)
 """What takes about a second."""
 _NO_MEMORY = "out of memory"
@@ -59,11 +59,12 @@ class Trial:
         self._heard = heard
         self._ready: dict[Candidate, _Ready] = {}
         self._given: dict[str, Given] = {}
-        self._placings: dict[str, list[Placing]] = {}
+        self._placed: dict[str, Placed] = {}
+        self._sets: dict[str, int] = {}
         self._right: dict[Candidate, Errors] = {}
         self._seconds: dict[Candidate, float] = {}
-        self._room = Region(0, _FILL)
-        self._flush = flusher() if conditions.flush else None
+        self._room: Workspace = loaded.memory.workspace(0)
+        self._flush = loaded.memory.flusher() if conditions.flush else None
 
     def check(self, candidate: Candidate) -> Errors:
         """Runs it twice over the same result and compares; Refused where it is not right. One that was right is not
@@ -74,18 +75,21 @@ class Trial:
 
     def _checked(self, candidate: Candidate) -> Errors:
         ready = self._of(candidate)
-        given = self._given[ready.data]
+        given, placed = self._given[ready.data], self._placed[ready.data]
         for matrix in given.matrices():  # a kernel that was timed has left its result there
             matrix.restore()
-        workspace = Region(ready.plan.workspace_size, _FILL)
+        placed.send()
+        (first,) = placed.sets(1)
+        workspace = self._loaded.memory.workspace(ready.plan.workspace_size)
         for _ in range(1 if self.problem.in_place else 2):
             self._heard("run")
-            self._run(ready.plan, given, workspace.address)
+            self._run(ready.plan, first, workspace.address)
+        placed.fetch()
         self._heard("prepare")
         with np.errstate(invalid="ignore", over="ignore"):
             results = list(given.results())
             errors, text = errors_of(results), self._wrong(given, results)
-        written = given.out_of_bounds_writes()
+        written = placed.out_of_bounds_writes()
         for matrix in given.matrices():
             matrix.restore()
         if not workspace.has_clean_bands():
@@ -99,13 +103,21 @@ class Trial:
     def body(self, candidate: Candidate, rest: float) -> Body:
         """What is timed: the whole plan, its resets too, on operands in turn."""
         ready = self._of(candidate)
-        given = self._given[ready.data]
-        if ready.data not in self._placings:
-            self._placings[ready.data] = placings(given, self._conditions.rotating or sets_by_bytes(bytes_of(given)))
-        if len(self._room.own) < ready.plan.workspace_size:
-            self._room = Region(ready.plan.workspace_size, _FILL)
-        calls = tuple(self._call(ready.plan, placing) for placing in self._placings[ready.data])
-        return Body(calls, rest, self._flush, self._seconds.get(candidate))
+        memory, data = self._loaded.memory, ready.data
+        if data not in self._sets:
+            size = bytes_of(self._given[data])
+            self._sets[data] = self._conditions.rotating or sets_by_bytes(size, memory.cache)
+        if self._room.size < ready.plan.workspace_size:
+            self._room = memory.workspace(ready.plan.workspace_size)
+        room, launcher = self._room, self._loaded.dispatcher.launcher
+        calls = tuple(launcher(ready.plan, one.args, room.address) for one in self._timed_on(data))
+        return Body(calls, rest, self._flush, self._seconds.get(candidate), memory.clock)
+
+    def _timed_on(self, data: str) -> list[Placing]:
+        """Sets of operands: those of other data lie beside the first's."""
+        first = next(iter(self._sets))
+        beside = self._timed_on(first) if data != first else ()
+        return self._placed[data].sets(self._sets[data], beside)
 
     def timed(self, candidate: Candidate, seconds: float) -> None:
         """Tells what a call of its body takes."""
@@ -115,27 +127,24 @@ class Trial:
         """A peer's ways to what the candidate, which has a body, computes of the same operands."""
         self._heard("prepare")
         ready = self._of(candidate)
-        bodies, outcomes = offered(peer, self._given[ready.data], len(self._placings[ready.data]))
-        return {name: replace(body, before=self._flush) for name, body in bodies.items()}, outcomes
+        given, placed, memory = self._given[ready.data], self._placed[ready.data], self._loaded.memory
+        if isinstance(memory, DeviceMemory) and isinstance(placed, DevicePlaced):
+            bodies, outcomes = offered_on_device(peer, given, placed, self._sets[ready.data], memory.gpu)
+        else:
+            bodies, outcomes = offered(peer, given, self._sets[ready.data])
+        ready_bodies = {name: replace(one, before=self._flush, clock=memory.clock) for name, one in bodies.items()}
+        return ready_bodies, outcomes
 
     def size(self) -> dict[str, int]:
         """Bytes of operands, and how many sets of them took turns; of the first data where there are several."""
-        data = next(iter(self._placings), None)
+        data = next(iter(self._sets), None)
         if data is None:
             return {"bytes": 0, "sets": 0}
-        return {"bytes": bytes_of(self._given[data]), "sets": len(self._placings[data])}
+        return {"bytes": bytes_of(self._given[data]), "sets": self._sets[data]}
 
-    def _call(self, plan: Plan, placing: Placing) -> Callable[[], None]:
-        dispatcher = self._loaded.dispatcher
-
-        def call() -> None:
-            dispatcher.run(plan, placing.args, self._room.address)
-
-        return call
-
-    def _run(self, plan: Plan, given: Given, workspace: int) -> None:
+    def _run(self, plan: Plan, placing: Placing, workspace: int) -> None:
         try:
-            self._loaded.dispatcher.run(plan, given.args, workspace)
+            self._loaded.dispatcher.run(plan, placing.args, workspace)
         except RuntimeFailure as failure:
             raise _refused(failure) from failure
 
@@ -163,6 +172,7 @@ class Trial:
         if data not in self._given:
             self._given[data] = work.given(self._loaded.library, plan.block_m, parts)
             self._given[data].sample(_BUDGET)
+            self._placed[data] = self._loaded.memory.place(self._given[data])
         return _Ready(plan, work, data)
 
     def _plan(self, work: Work, candidate: Candidate) -> Plan:

@@ -23,6 +23,7 @@ from ckgen.measure.conditions import Conditions, Place
 from ckgen.measure.library import contents_of
 from ckgen.measure.loaded import Loaded
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
+from ckgen.measure.quiet import settle
 from ckgen.measure.timing import Body, interleaved
 from ckgen.measure.trial import Refused, Trial
 from ckgen.model.errors import CkgenError, UsageError
@@ -32,6 +33,8 @@ _LOOK = 0.5
 """Seconds between two looks at the parent process."""
 _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
+_HEARS = 0.0005
+"""Seconds in which the other process reads a line, and takes a CPU for it."""
 
 
 class Worker:
@@ -46,6 +49,9 @@ class Worker:
 
     def answer(self, request: Mapping[str, Any]) -> None:
         """Tells what a request asks for; UsageError for a problem that means nothing."""
+        if request["do"] == "device":
+            self._tell({"end": self._loaded.device_words()})
+            return
         problem = parse_case(request["problem"])
         match request["do"]:
             case "candidates":
@@ -71,7 +77,7 @@ class Worker:
         self, trial: Trial, candidates: list[Candidate], checked: set[int], peers: tuple[str, ...], effort: Effort
     ) -> None:
         bodies: dict[str, Body] = {}
-        rest = _REST if peers else 0.0
+        rest = _REST if peers and not self._loaded.is_on_device else 0.0
         begun = time.monotonic()
         for number, candidate in enumerate(candidates):
             self._tell({"candidate": number})
@@ -96,6 +102,7 @@ class Worker:
             bodies |= {f"{peer}:{way}": body for way, body in ways.items()}
             self._tell({"offered": [asdict(one) for one in outcomes]})
         self._tell({"at": "run"})
+        settle()
         timed = interleaved(bodies, effort, warmup=self._conditions.warmup, heard=self._heard)
         for name, sample in timed.items():
             if ":" not in name:
@@ -106,6 +113,7 @@ class Worker:
     def _heard(self, name: str) -> None:
         peer, colon, _ = name.partition(":")
         self._tell({"peer": peer} if colon else {"candidate": int(name)})
+        time.sleep(_HEARS)
 
 
 def main(argv: list[str]) -> int:

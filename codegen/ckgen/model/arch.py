@@ -242,6 +242,13 @@ class ArchSpec:
         """The products that report exactly that count, partitions apart."""
         return tuple(sku for sku in self.skus if sku.cu_num == cu_num)
 
+    def products_for(self, cu_num: int) -> tuple[Sku, ...]:
+        """The products that answer for a count: those that report it, else those with such a partition, else all; the
+        default product first."""
+        parts = (sku for sku in self.skus if any(part.cu_num == cu_num for part in sku.partitions))
+        found = self.skus_with(cu_num) or tuple(parts) or self.skus
+        return tuple(sorted(found, key=lambda sku: not sku.default))
+
     def instruction(self, mnemonic: str) -> MatrixInstruction | None:
         """The hardware row of that mnemonic, the first where several dtypes share it."""
         return next((row for row in self.matrix_instructions if row.mnemonic == mnemonic), None)

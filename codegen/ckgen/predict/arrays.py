@@ -51,6 +51,12 @@ class Weighed:
                 times[:, at] = gpu_time(work, sizes, self.chip, constants, np.maximum).us
         return times
 
+    def ranked(self, constants: GpuConstants) -> npt.NDArray[Any]:
+        """Of each candidate the factor that its times are multiplied by before they are ranked."""
+        import numpy as np
+
+        return np.array([constants.rank_factor(one.config, k_batch) for one, k_batch in self.found.candidates])
+
     def some(self, rows: npt.NDArray[Any], candidates: npt.NDArray[Any]) -> Some:
         """Pairs of a row and a candidate."""
         import numpy as np

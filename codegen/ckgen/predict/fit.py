@@ -1,8 +1,7 @@
-"""Fits the constants of a module on an arch to its measured winners, by scipy."""
+"""Fits the constants of a module on an arch to its measured winners, by scipy; how kernels rank is fitted after."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from ckgen.families.gemm.predicted.constants import NAMES
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 from ckgen.model.errors import UsageError
 from ckgen.predict.arrays import Some, Weighed
-from ckgen.predict.measured import Won
+from ckgen.predict.choice import ranked
+from ckgen.predict.few_rows import few_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,8 +23,6 @@ START = GpuConstants(
 """Where a fit begins, and what it is drawn to where rows do not tell."""
 LEAST_ROWS = 80
 """Fewer are not fitted to."""
-_EACH = 3
-_MOST_ROWS = 900
 _LOSERS = 20
 _FASTER = 0.5
 _BEFORE = 1.0
@@ -56,7 +54,7 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
 
     def read(values: npt.NDArray[Any]) -> GpuConstants:
         numbers = [float(number) for number in np.exp(values)]
-        given = dict(zip(names, numbers, strict=False))
+        given: dict[str, Any] = dict(zip(names, numbers, strict=False))
         given["apart"] = min(given["apart"], 1.0)
         fitted = {name: given.get(name, getattr(START, name)) for name in NAMES}
         return GpuConstants(**fitted, pipelines=dict(zip(words, numbers[len(names) :], strict=True)))
@@ -68,12 +66,12 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
 
     solve: Callable[..., Any] = least_squares
     found = solve(errors, start, loss="soft_l1", f_scale=_SOFT, max_nfev=40, diff_step=1e-3)
-    return _rounded(read(found.x))
+    return ranked(sets, held, _rounded(read(found.x)))
 
 
 def _rounded(constants: GpuConstants) -> GpuConstants:
     """Four digits: what is written is what is judged."""
-    numbers = {name: float(f"{getattr(constants, name):.4g}") for name in NAMES}
+    numbers: dict[str, Any] = {name: float(f"{getattr(constants, name):.4g}") for name in NAMES}
     return GpuConstants(**numbers, pipelines={word: float(f"{x:.4g}") for word, x in constants.pipelines.items()})
 
 
@@ -105,12 +103,7 @@ def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
 
     random = np.random.RandomState(0)
     rows = one.found.rows
-    bands: dict[Any, list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        if (row.shape.n, row.shape.k) not in held:
-            bands[row.layer, _half_octave(row)].append(index)
-    few = [index for band in bands.values() for index in _some(band, _EACH, random)]
-    taken = _some(few, _MOST_ROWS, random)
+    taken = few_rows(rows, held, random)
     if not taken:
         return None
     known = np.array([work is not None for work in one.works])
@@ -123,13 +116,3 @@ def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
     at = np.array(taken)
     times = np.log([rows[index].us for index in taken])
     return _Drawn(one.some(at, winners), times, one.some(at[of], losers), of, weights)
-
-
-def _half_octave(row: Won) -> int:
-    return (row.shape.m * row.shape.m).bit_length()
-
-
-def _some(of: Sequence[int], most: int, random: Any) -> list[int]:
-    if len(of) <= most:
-        return list(of)
-    return sorted(int(of[index]) for index in random.choice(len(of), most, False))

@@ -160,6 +160,8 @@ class _Scored:
         for number, (by, factor) in enumerate(lines, 1):
             plain = np.array([by(self._one, self._one.found.rows[index]) for index in at])
             self._logs[number, at] = np.abs(np.log(plain * factor / self._us[at]))
+        times *= self._one.ranked(constants)
+        won = times[np.arange(len(at)), self._winners[at]]
         for number, could in enumerate((self._every, self._tried)):
             self._ranks[number, at] = ((times < won[:, None]) & could[at]).sum(axis=1)
         self._by_time[at] = self._best_default(times, at) == self._winners[at]

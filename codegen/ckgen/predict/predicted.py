@@ -22,11 +22,15 @@ from ckgen.predict.cpu_time import CpuConstants, cpu_counts, cpu_time
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A kernel by name, its splits of K, its time in microseconds, and the terms of it by their words."""
+    """A kernel by name, its splits of K, its time in microseconds, and the terms of it by their words.
+
+    `ranked_us`: the time by which it stands among others, its own times a factor that tables told of the kernel.
+    """
 
     instance: str
     k_batch: int
     us: float
+    ranked_us: float
     terms: dict[str, Any]
 
 
@@ -54,6 +58,10 @@ class Model:
                          self.constants)  # fmt: skip
         return terms.us, {**asdict(terms), "resident": work.resident}
 
+    def rank_factor(self, config: Config, k_batch: int) -> float:
+        """What a kernel's time is multiplied by before it is ranked; 1 on CPUs."""
+        return self.constants.rank_factor(config, k_batch) if isinstance(self.constants, GpuConstants) else 1.0
+
 
 def model_of(chip: Chip, signature: GemmSignature, calibrated: CpuConstants | None = None) -> Model:
     """Of a CPU with the constants given, else those that nothing was measured for."""
@@ -73,7 +81,7 @@ def splits_of(unit: AnyUnit, gfx: str) -> tuple[int, ...]:
 def predicted(
     model: Model, instances: Iterable[AnyInstance], shape: Shape, splits: Sequence[int], globs: Sequence[str] = ()
 ) -> list[Predicted]:
-    """Every instance of the chip's that can run the problem, in each of these splits, the fastest first."""
+    """Every instance of the chip's that can run the problem, in each of these splits, the best ranked first."""
     archs, cu_num = levels_of(model.chip.arch.name), model.chip.cu_num
     found = []
     for instance in instances:
@@ -83,8 +91,10 @@ def predicted(
             if runs(instance, shape, k_batch, cu_num) is None:
                 time = model.time(instance.config, shape, k_batch)
                 if time is not None:
-                    found.append(Predicted(instance.name, k_batch, *time))
-    return sorted(found, key=lambda one: (one.us, one.instance, one.k_batch))
+                    us, terms = time
+                    ranked = us * model.rank_factor(instance.config, k_batch)
+                    found.append(Predicted(instance.name, k_batch, us, ranked, terms))
+    return sorted(found, key=lambda one: (one.ranked_us, one.instance, one.k_batch))
 
 
 def _is_meant(name: str, globs: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from typing import Any
 
@@ -30,7 +31,7 @@ class Abi:
         for name, arguments in FUNCTIONS.items():
             function = getattr(library, f"ckgen_{name}")
             function.restype, function.argtypes = c_int32, (*arguments, Message)
-        for handle in ("registry", "device", "dispatcher", "plan", "groups"):
+        for handle in ("registry", "device", "dispatcher", "plan", "groups", "event"):
             getattr(library, f"ckgen_{handle}_destroy").argtypes = (c_void_p,)
         library.ckgen_explain.argtypes = (c_void_p, c_void_p, POINTER(ProblemStruct), Message, POINTER(c_size_t))
         library.ckgen_registry_json.argtypes = (c_void_p, Message, POINTER(c_size_t))
@@ -48,6 +49,17 @@ class Abi:
         if code:
             raise RuntimeFailure(code, text)
         return text
+
+    def caller(self, name: str, *arguments: Any, keep: object = None) -> Callable[[], None]:
+        """What calls `ckgen_<name>` with the same arguments each time, and keeps these and `keep`."""
+        function, buffer = getattr(self._library, f"ckgen_{name}"), ctypes.create_string_buffer(_MESSAGE_SIZE)
+        message = Message(ctypes.cast(buffer, c_char_p), _MESSAGE_SIZE)
+
+        def call(kept: object = keep) -> None:
+            if code := function(*arguments, message):
+                raise RuntimeFailure(code, buffer.value.decode())
+
+        return call
 
     def preshuffle_layout(self) -> int:
         """The number of the order in which the library shuffles B."""

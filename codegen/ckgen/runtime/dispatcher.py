@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,6 +198,12 @@ class Dispatcher(Handle):
             self._abi.call(f"run{word}_pooled", self.handle, plan.handle, byref(args), None)
         else:
             self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, None)
+
+    def launcher(self, plan: Plan, args: Args, workspace: int) -> Callable[[], None]:
+        """What runs the plan as `run` does, again and again, with the least time of this thread. It keeps the plan and
+        the arguments."""
+        word, kept = _run_word(args), (self, plan)
+        return self._abi.caller(f"run{word}", self.handle, plan.handle, byref(args), workspace, None, keep=kept)
 
     def bench(self, plan: Plan, args: Args, warmup: int = -1, runs: int = -1) -> Timing:
         """The median of timed runs; below 0: CK_TILE_BENCH_WARMUP or CK_TILE_BENCH_REPEAT, else 50 and 100."""

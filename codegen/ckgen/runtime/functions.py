@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 from ckgen.runtime.fmha import FmhaArgsStruct
@@ -78,6 +78,15 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "plan_launchable": (_H,),
     "groups_create": (POINTER(GroupSizeStruct), c_int64, POINTER(_H)),
     "groups_on_device": (c_int64, c_int64, c_int64, c_int64, POINTER(_H)),
+    "gpu_driver": (_H,),
+    "gpu_allocate": (_H, c_uint64, POINTER(c_void_p)),
+    "gpu_release": (_H, c_void_p),
+    "gpu_upload": (_H, c_void_p, c_void_p, c_uint64),
+    "gpu_download": (_H, c_void_p, c_void_p, c_uint64),
+    "gpu_synchronize": (_H, c_void_p),
+    "event_create": (_H, POINTER(_H)),
+    "event_record": (_H, c_void_p),
+    "event_elapsed": (_H, _H, POINTER(c_double)),
     "plan_block_m": (_H, POINTER(c_int32)),
     "sort_tokens": (c_void_p, c_void_p, c_int64, c_uint32, c_uint32, c_int64, POINTER(SortedTokensStruct)),
     "unsort_tokens": (POINTER(SortedTokensStruct), c_int64, c_uint32, c_uint32, c_int64, c_void_p, c_void_p),

@@ -29,9 +29,34 @@ class Device(Handle):
     kind = "device"
 
     def __str__(self) -> str:
+        info = self._described()
+        return f"{info.gfx.decode()}:{info.cu_num} ({_KINDS[info.kind]})"
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a real GPU."""
+        return _KINDS[self._described().kind] == "gpu"
+
+    @property
+    def target(self) -> str:
+        """Its arch and count, as in gfx942:304."""
+        info = self._described()
+        return f"{info.gfx.decode()}:{info.cu_num}"
+
+    @property
+    def brand(self) -> str:
+        """The product's name; empty where nobody says."""
+        return bytes(self._described().brand or b"").decode()
+
+    @property
+    def note(self) -> str:
+        """Why the current device is the CPU; else empty."""
+        return bytes(self._described().note or b"").decode()
+
+    def _described(self) -> DeviceStruct:
         info = DeviceStruct()
         self._abi.call("device_describe", self.handle, byref(info))
-        return f"{info.gfx.decode()}:{info.cu_num} ({_KINDS[info.kind]})"
+        return info
 
 
 class Registry(Handle):

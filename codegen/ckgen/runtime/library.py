@@ -16,6 +16,7 @@ from ckgen.runtime.abi import Abi
 from ckgen.runtime.dispatcher import Dispatcher
 from ckgen.runtime.fmha import FmhaProblemStruct
 from ckgen.runtime.fmha_split import FmhaSplitPlanner
+from ckgen.runtime.gpu import Gpu
 from ckgen.runtime.grouped import GroupSizeStruct
 from ckgen.runtime.handles import Device, GroupsHandle, Registry
 from ckgen.runtime.moe import SortedTokensStruct
@@ -95,8 +96,12 @@ class RuntimeLibrary:
         return Device(self._abi, self._abi.create("device_host"))
 
     def current(self) -> Device:
-        """The current HIP device, or this CPU."""
+        """The current HIP or CUDA device, or this CPU."""
         return Device(self._abi, self._abi.create("device_current"))
+
+    def gpu(self, device: Device) -> Gpu:
+        """Memory and events of a device; RuntimeFailure where it is no GPU."""
+        return Gpu(self._abi, device)
 
     def signature(self, text: str) -> int:
         """The number of a canonical name or alias."""

@@ -34,7 +34,7 @@ def own_cpu() -> Target:
 def hip_target() -> Target | None:
     """Device 0 through the HIP runtime's C API; None where the library or a device is missing."""
     try:
-        hip = ctypes.CDLL(_LIBRARY)
+        hip = ctypes.CDLL(os.environ.get("CKGEN_HIP_LIBRARY") or _LIBRARY)
         count, cu_num = ctypes.c_int(0), ctypes.c_int(0)
         if hip.hipGetDeviceCount(ctypes.byref(count)) != 0 or count.value == 0:
             return None
@@ -59,7 +59,7 @@ def _gcn_arch_name(hip: ctypes.CDLL) -> str | None:
 def cuda_target(archs: Mapping[str, ArchSpec]) -> Target | None:
     """Device 0 through NVIDIA's driver; None where the driver, a device or a spec of it is missing."""
     try:
-        cuda = ctypes.CDLL(_CUDA_LIBRARY)
+        cuda = ctypes.CDLL(os.environ.get("CKGEN_CUDA_LIBRARY") or _CUDA_LIBRARY)
         found = [ctypes.c_int(0) for _ in range(3)]
         if cuda.cuInit(0) != 0:
             return None

@@ -42,23 +42,22 @@ class Peaks:
 
 
 def peaks_of(arch: ArchSpec, target: Target) -> Peaks:
-    """The peaks of a target: of products that report its CU count the fastest; of none of them, any of the arch's."""
-    indexed = list(enumerate(arch.skus))
-    exact = [one for one in indexed if one[1].cu_num == target.cu_num] or indexed
-    clock = max(exact, key=lambda one: one[1].physical_cus * one[1].clock_mhz)
-    memory = max(exact, key=lambda one: one[1].memory_gb_per_s or 0)
-    bandwidth = memory[1].memory_gb_per_s
+    """The peaks of a target: of the products that answer for its CU count the fastest."""
+    products = arch.products_for(target.cu_num)
+    clock = max(products, key=lambda sku: sku.physical_cus * sku.clock_mhz)
+    memory = max(products, key=lambda sku: sku.memory_gb_per_s or 0)
+    bandwidth = memory.memory_gb_per_s
     return Peaks(
         arch=arch,
         cu_num=target.cu_num,
         bytes_per_s=bandwidth * 1e9 if bandwidth else None,
         cache_bytes=arch.last_level_cache_bytes + arch.xcds * arch.l2_bytes_per_xcd,
         rate_source=arch.source_of("numerics"),
-        clock_source=_source(arch, *clock),
-        memory_source=_source(arch, *memory) if bandwidth else "",
+        clock_source=_source(arch, clock),
+        memory_source=_source(arch, memory) if bandwidth else "",
         cache_source=arch.source_of("memory"),
     )
 
 
-def _source(arch: ArchSpec, number: int, sku: Sku) -> str:
-    return f"{sku.name}: {arch.source_of(f'skus.{number}')}"
+def _source(arch: ArchSpec, sku: Sku) -> str:
+    return f"{sku.name}: {arch.source_of(f'skus.{arch.skus.index(sku)}')}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ckgen.families.registry import FAMILIES
 from ckgen.families.tables import table_modules
-from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import nearest_or_all
 from ckgen.model.target import Target
@@ -103,16 +103,11 @@ def shard_of(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def demand_device(target: Target, archs: Mapping[str, ArchSpec], devices: str | None) -> None:
-    """UsageError where the target is no device that is timed here."""
-    if archs[target.gfx].kind is not ArchKind.CPU:
-        raise UsageError(
-            f"{target}: no such GPU is timed here. A simulated one gives the emulator's counts, which are not time, and"
-            " host twins give this CPU's: no row comes of either. Tune on the machine that has the GPU, or for this"
-            " CPU with --target native"
-        )
+def demand_device(target: Target, devices: str | None) -> None:
+    """UsageError for further devices than the first, which is the only one that is timed."""
     if devices not in (None, ALL, "0"):
-        raise UsageError(f"--devices {devices}: a CPU is one device, 0")
+        what = "a CPU" if target.gfx in CPU_LEVELS else "the process's current GPU"
+        raise UsageError(f"--devices {devices}: {what} is one device, 0")
 
 
 def ops_to_plan(signatures: Iterable[str]) -> frozenset[str]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from ckgen.measure import local
+from ckgen.measure.conditions import Conditions
 from ckgen.measure.library import Contents
 from ckgen.measure.model import Measurer
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.target import Target
 from ckgen.tune.journal import Header
 from ckgen.tune.usual import UsualSelection
+
+
+def conditions_on(target: Target) -> Conditions:
+    """A GPU's caches are emptied ahead of each call, as other layers' weights do it where a model runs."""
+    return Conditions(flush=target.gfx not in CPU_LEVELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +27,16 @@ class Device:
     """The device that a library of these contents is for; see Opens."""
 
     contents: Contents
+    work: Path | None = None
 
     @contextmanager
     def open(self, say: Callable[[str], None] = lambda text: None) -> Iterator[tuple[Measurer, Header]]:
         """A measurer, and the header of what it measures; errors as local_measurer's."""
         what = self.contents
         made = local.local_measurer(
-            what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets, say=say
-        )
+            what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets,
+            conditions=conditions_on(what.target), work=self.work, say=say,
+        )  # fmt: skip
         with made as measurer:
             conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
             header = Header(measurer.digest, measurer.environment(), conditions)

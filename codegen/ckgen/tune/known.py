@@ -33,7 +33,7 @@ class Known:
         found = self._found.get(problem, {})
         kept = (key for key in found if key[0] == self._rungs[-1] and (last is None or key[1] <= last))
         turns = [found[key] for key in sorted(kept)]
-        ended = {one for turn in turns for one, measured in turn.items() if measured.status is not MeasureStatus.OK}
+        ended = {one for turn in turns for one, measured in turn.items() if not _is_timed(measured)}
         return [{one: measured for one, measured in turn.items() if one not in ended} for turn in turns]
 
     @property
@@ -44,9 +44,15 @@ class Known:
         )
 
     def best(self, problem: str) -> dict[Candidate, Measured]:
-        """Each candidate of a problem at the highest rung that has it, where it was timed there; of turns as pooled."""
+        """Each candidate of a problem at the highest rung that has it, where it was timed there; of turns as pooled.
+        One that ended otherwise in a later turn is none."""
         found: dict[Candidate, Measured] = {}
         for rung in self._rungs[:-1]:
             found |= self.at(problem, rung)
-        timed = {one: measured for one, measured in found.items() if measured.status is MeasureStatus.OK}
+        ended = {one for of in self._found.get(problem, {}).values() for one, had in of.items() if not _is_timed(had)}
+        timed = {one: measured for one, measured in found.items() if one not in ended}
         return timed | pooled(self.turns(problem))
+
+
+def _is_timed(one: Measured) -> bool:
+    return one.status is MeasureStatus.OK

@@ -7,24 +7,36 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from statistics import fmean, median
+from statistics import median
 
 from ckgen.measure.model import Candidate, Measured
 
 Turn = Mapping[Candidate, Measured]
 """Candidates that were timed together."""
+_USUAL = 2 * 0.015**2
+"""Variance of a difference from process to process, however long it is timed in each: so much is usual."""
+_CLIPPED = 9.0
+"""What a turn's squared deviation counts at most, in variances: one that something disturbed says nothing of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The logarithm of two candidates' times in a turn. `weight`: 1 / the variance that rounds and processes let
+    expect."""
+
+    value: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """`value` is the logarithm of the time over that of the fastest. Of the `count` turns that have both, `squares` is
-    the sum of the squared deviations of their logarithms from the mean, and `within` the variance that the rounds in a
-    turn let expect."""
+    """`value` is the logarithm of the time over that of another candidate, from `count` turns that have both, of such a
+    `weight` together. `misfit`: the sum of the turns' squared deviations, each in its variance."""
 
     value: float
-    count: int
-    squares: float
-    within: float
+    count: int = 0
+    weight: float = 0.0
+    misfit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +57,31 @@ def losses(turns: Sequence[Turn]) -> Losses | None:
     best = min(times, key=lambda one: (times[one], one))
     result: dict[Candidate, Loss] = {}
     for one in every:
-        apart = differences(turns, one, best)
-        value = location(apart) if apart else max(times.get(one, math.inf) - times[best], 0.0)
-        mean = fmean(apart) if apart else 0.0
-        both = [turn for turn in turns if one in turn and best in turn]
-        within = fmean(_variance(turn[one]) + _variance(turn[best]) for turn in both) if both else 0.0
-        result[one] = Loss(value, len(apart), sum((each - mean) ** 2 for each in apart), within)
-    return Losses(best, {one: loss for one, loss in result.items() if loss.value < math.inf})
+        known = loss_to(turns, one, best)
+        if known is not None:
+            result[one] = known
+        elif one in times:
+            result[one] = Loss(max(times[one] - times[best], 0.0))
+    return Losses(best, result)
 
 
-def differences(turns: Iterable[Turn], one: Candidate, other: Candidate) -> list[float]:
-    """Of the logarithms of both times, in each turn that has both."""
-    both = [turn for turn in turns if one in turn and other in turn]
-    return [math.log(turn[one].median_us / turn[other].median_us) for turn in both]
+def loss_to(turns: Iterable[Turn], one: Candidate, other: Candidate) -> Loss | None:
+    """What one loses to the other; None where no turn has both."""
+    apart = differences(turns, one, other)
+    if not apart:
+        return None
+    value = location(apart)
+    misfit = sum(min(each.weight * (each.value - value) ** 2, _CLIPPED) for each in apart)
+    return Loss(value, len(apart), sum(each.weight for each in apart), misfit)
+
+
+def differences(turns: Iterable[Turn], one: Candidate, other: Candidate) -> list[Apart]:
+    """Of each turn that has both."""
+    both = [(turn[one], turn[other]) for turn in turns if one in turn and other in turn]
+    return [
+        Apart(math.log(left.median_us / right.median_us), 1 / (_USUAL + _variance(left) + _variance(right)))
+        for left, right in both
+    ]
 
 
 def _variance(one: Measured) -> float:
@@ -66,10 +90,23 @@ def _variance(one: Measured) -> float:
     return math.pi / 2 * (one.spread / 0.6745) ** 2 / max(one.runs, 1)
 
 
-def location(values: Sequence[float]) -> float:
-    """Hodges and Lehmann's: the median of the means of all pairs. A few turns that something disturbed move it little;
-    of others it is nearly as certain as the mean."""
-    return median((one + other) / 2 for one, other in combinations_with_replacement(values, 2))
+def location(values: Sequence[Apart]) -> float:
+    """Hodges and Lehmann's, weighted: the median of the means of all pairs, where a pair weighs what both do. A few
+    turns that something disturbed move it little, and those that know little of themselves less; of others it is nearly
+    as certain as the mean."""
+    pairs = combinations_with_replacement(values, 2)
+    means = sorted(
+        ((one.weight * one.value + other.weight * other.value) / (one.weight + other.weight), one.weight * other.weight)
+        for one, other in pairs
+    )
+    half, below = sum(weight for _, weight in means) / 2, 0.0
+    for at, (mean, weight) in enumerate(means):
+        below += weight
+        if math.isclose(below, half) and at + 1 < len(means):
+            return (mean + means[at + 1][0]) / 2
+        if below > half:
+            return mean
+    return means[-1][0]
 
 
 def pooled(turns: Sequence[Turn]) -> dict[Candidate, Measured]:

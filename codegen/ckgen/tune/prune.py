@@ -44,7 +44,7 @@ class Prune:
         for one in candidates:
             kernel = named(one.instance)
             found = model.time(kernel.config, shape, one.k_batch) if kernel is not None else None
-            if found is not None:
-                times[one] = found[0]
+            if kernel is not None and found is not None:
+                times[one] = found[0] * model.rank_factor(kernel.config, one.k_batch)
         best = set(sorted(times, key=lambda one: (times[one], one))[: self.best])
         return [one for one in candidates if one in best or one in wanted or one not in times]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ckgen.cluster import Lost
-from ckgen.measure.model import Measurer
+from ckgen.measure.model import Candidate, Measurer
 from ckgen.measure.remote import Opens, opened, timed_on
 from ckgen.model.target import Target
 from ckgen.progress import Standing
+from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.gathered import Gathered
 from ckgen.tune.journal import Contents, Header, Journal, read_journals
 from ckgen.tune.problems import Problem
-from ckgen.tune.run import Options, Outcome, Tuned, Tuner
-from ckgen.tune.search import Searched
+from ckgen.tune.run import Options, Outcome, Tuned, Tuner, judged, with_turns
+from ckgen.tune.search import CONFIRM, Searched
 
 LOST = "every worker that had it died"
 
@@ -53,15 +54,15 @@ def tune_on(
 ) -> Gathered:
     """As Tuner.tune, by all workers; `budget` is of their time together. Errors as run_on's and Device.open's.
 
-    A ladder's records are in the journal as soon as it ends; one whose worker is lost is begun again. `within` is not
-    for ladders of several machines.
+    A ladder's records are in the journal as soon as it ends; one whose worker is lost is begun again. `within` compares
+    kernels of each problem by what they lose on one machine; what is timed for it is beyond the budget.
     """
-    assert options.within is None
     ends: dict[Sequence[Problem], list[Tuned]] = {}
     found = Gathered()
     with ExitStack() as stack:
         keeper = _Keeper(journal, held, stack)
-        for task, part in timed_on(_tasks(ladders, device, options, held), _tune, scheduler, target, progress):
+        alone = replace(options, within=None)
+        for task, part in timed_on(_tasks(ladders, device, alone, held), _tune, scheduler, target, progress):
             if isinstance(part, Lost):
                 ends[task.ladder] = [Tuned(one, Searched({}, 0, (), None), None, why=LOST) for one in task.ladder]
                 found.outcome.lost += len(task.ladder)
@@ -69,7 +70,10 @@ def tune_on(
             keeper.keep(part)
             _gather(found, part, task.held)
             (ends[task.ladder],) = part.outcome.ladders
-    found.outcome.ladders = [ends[tuple(ladder)] for ladder in ladders]
+        found.outcome.ladders = [ends[tuple(ladder)] for ladder in ladders]
+        if options.within is not None:
+            beside = _Beside(found, keeper, lambda asked: timed_on(asked, _confirm, scheduler, target), device)
+            beside.of_few(options.within, options.min_improvement)
     return found
 
 
@@ -96,6 +100,82 @@ def _tune(task: Task) -> Part:
         with Journal(path, header) as journal:
             outcome = Tuner(measurer, journal, task.held, task.options).tune([task.ladder])
         return Part(header, outcome, read_journals([path]))
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Candidates of a problem that are timed together in one more turn."""
+
+    problem: Problem
+    candidates: Sequence[Candidate]
+    turn: int
+    device: Opens[tuple[Measurer, Header]]
+
+
+def _confirm(ask: Ask) -> Part:
+    """On a worker."""
+    measurer, header = opened(ask.device)
+    measurer.renew()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "part.jsonl"
+        with Journal(path, header) as journal:
+            for measured in measurer.measure(ask.problem.case, ask.candidates, CONFIRM.effort):
+                journal.measured(ask.problem.text, CONFIRM.name, 1, measured, ask.turn)
+        return Part(header, Outcome(), read_journals([path]))
+
+
+class _Gone(Exception):
+    """Problems whose workers died."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__()
+        self.problems = problems
+
+
+class _Beside:
+    """Takes few kernels for what workers tuned."""
+
+    def __init__(
+        self,
+        found: Gathered,
+        keeper: _Keeper,
+        timed: Callable[[Sequence[Ask]], Iterator[tuple[Ask, Part | Lost]]],
+        device: Opens[tuple[Measurer, Header]],
+    ) -> None:
+        self._found, self._keeper, self._timed, self._device = found, keeper, timed, device
+
+    def of_few(self, within: float, min_improvement: float) -> None:
+        """Problems whose workers die meanwhile keep their own winner."""
+        found, known = self._found.outcome, self._found.known
+        asked = [one.problem for one in found.every if one.winner is not None]
+        winners: Mapping[Problem, Candidate] = {}
+        while asked:
+            try:
+                winners, found.is_least = of_few_kernels(asked, known, within, self._ask)
+                break
+            except _Gone as gone:
+                asked = [one for one in asked if one not in gone.problems]
+        for ladder in found.ladders:
+            ladder[:] = [
+                judged(with_turns(one, known.turns(one.problem.text)), winners[one.problem], min_improvement)
+                if one.problem in winners
+                else one
+                for one in ladder
+            ]
+
+    def _ask(self, missing: Mapping[Problem, Sequence[Candidate]]) -> None:
+        turn = self._found.known.last_turn + 1
+        gone = []
+        for ask, part in self._timed([Ask(one, of, turn, self._device) for one, of in missing.items()]):
+            if isinstance(part, Lost):
+                gone.append(ask.problem)
+                continue
+            self._keeper.keep(part)
+            for record in part.made.records:
+                self._found.outcome.measured += 1
+                self._found.known.add(record.problem, record.rung, record.measured, record.turn)
+        if gone:
+            raise _Gone(gone)
 
 
 def _gather(found: Gathered, part: Part, held: Contents) -> None:

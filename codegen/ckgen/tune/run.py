@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -24,6 +24,8 @@ _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
 _FOR_DOUBT = 0.4
 """Of the budget, for turns of problems whose winner is in doubt after the first."""
+_FOR_OLDER = 0.1
+"""Of the budget, for turns beside an older table."""
 SPENT = "the budget was spent"
 COMPARED = 5
 """Turns in which a winner is timed beside an older table's."""
@@ -108,6 +110,25 @@ class Outcome:
         return [(problem, failed) for problem, failed in every if failed.status not in _NO_FAILURES]
 
 
+def with_turns(one: Tuned, turns: Sequence[Turn], failed: Iterable[Measured] = ()) -> Tuned:
+    """With what all its turns say, and what failed in further ones."""
+    if not one.searched.confirmed:
+        return one
+    every = (*one.searched.failed, *failed)
+    return replace(one, searched=replace(one.searched, confirmed=pooled(turns), failed=every))
+
+
+def judged(one: Tuned, winner: Candidate | None, min_improvement: float) -> Tuned:
+    """Whether the winner beats what selection takes."""
+    if winner is None:
+        return one if one.why else replace(one, why="no candidate could be timed")
+    done = replace(one, winner=one.searched.confirmed[winner], is_row=True, why="")
+    gain = done.gain
+    if gain is None or not min_improvement or gain >= min_improvement:
+        return done
+    return replace(done, is_row=False, why="saves too little over what selection takes")
+
+
 class Tuner:
     """Tunes on one device. What `contents` holds of the same code is not measured again."""
 
@@ -138,7 +159,8 @@ class Tuner:
             winners, self._out.is_least = self._of_few(list(winners), self._options.within)
         self._compare(winners)
         for tuned in self._out.ladders:
-            tuned[:] = [self._judged(self._pooled(one), winners.get(one.problem)) for one in tuned]
+            least = self._options.min_improvement
+            tuned[:] = [judged(self._pooled(one), winners.get(one.problem), least) for one in tuned]
         return self._out
 
     def _search(self, problem: Problem) -> Tuned:
@@ -201,7 +223,7 @@ class Tuner:
         if self._options.exhaustive:
             return False  # what few candidates cost in other processes would stand beside what all cost in one
         at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
-        return self._seconds_left() != 0 or all(one in at for one in verdict.ask)
+        return self._seconds_for_doubt() != 0 or all(one in at for one in verdict.ask)
 
     def _ask(self, problem: Problem, asked: Sequence[Candidate]) -> None:
         effort, left = CONFIRM.effort, self._seconds_left()
@@ -212,12 +234,7 @@ class Tuner:
                 self._failed.setdefault(problem.text, []).append(one)
 
     def _pooled(self, one: Tuned) -> Tuned:
-        """With what all its turns say."""
-        if not one.searched.confirmed:
-            return one
-        failed = (*one.searched.failed, *self._failed.get(one.problem.text, ()))
-        times = pooled(self._turns_of(one.problem))
-        return replace(one, searched=replace(one.searched, confirmed=times, failed=failed))
+        return with_turns(one, self._turns_of(one.problem), self._failed.get(one.problem.text, ()))
 
     def _of_few(self, timed: Sequence[Problem], within: float) -> tuple[dict[Problem, Candidate], bool]:
         """What is timed for it is a further turn."""
@@ -282,22 +299,18 @@ class Tuner:
             self._selected[problem.text] = selected
         return self._selected[problem.text]
 
-    def _judged(self, one: Tuned, winner: Candidate | None) -> Tuned:
-        """Whether the winner beats what selection takes."""
-        if winner is None:
-            return one if one.why else replace(one, why="no candidate could be timed")
-        done = replace(one, winner=one.searched.confirmed[winner])
-        gain = done.gain
-        if gain is None or not self._options.min_improvement or gain >= self._options.min_improvement:
-            return replace(done, is_row=True)
-        return replace(done, why="saves too little over what selection takes")
-
     def _is_meant(self, one: Candidate) -> bool:
         globs = self._options.kernels
         return not globs or any(fnmatchcase(one.instance, glob) for glob in globs)
 
     def _seconds_left(self) -> float | None:
         return max(self._ends - time.monotonic(), 0.0) if self._ends is not None else None
+
+    def _seconds_for_doubt(self) -> float | None:
+        left, budget = self._seconds_left(), self._options.budget
+        if left is None or budget is None or not self._options.older:
+            return left
+        return max(left - _FOR_OLDER * budget, 0.0)
 
     def _share(self) -> float | None:
         """Of this problem, if all that are left share alike what is not kept for those that are in doubt."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from ckgen.measure.model import Candidate, Effort, Measured, MeasureStatus
 from ckgen.tune.ties import fastest, may_tie
@@ -26,6 +27,8 @@ SECOND = Rung("second", Effort(seconds=1.5, least=3, most=7, still=0.05, sample=
 CONFIRM = Rung("confirm", Effort(seconds=2.0, least=5, most=15, still=0.005, sample=0.005), keep=1, least=1, most=1)
 """One turn of the last few: how a process lies in memory is another in each, so many short turns tell more than a long
 one."""
+_DISTURBED = 0.03
+"""The mean spread of a rung's times beyond which they say little; where nothing else runs it is about 0.01."""
 RUNGS = (FIRST, SECOND)
 """Those that thin out."""
 
@@ -80,9 +83,12 @@ def search(
 
 
 def kept(times: Mapping[Candidate, Measured], rung: Rung) -> list[Candidate]:
-    """The fastest, as many as the rung keeps, and up to half as many again that tie with the best."""
+    """The fastest, as many as the rung keeps, and up to half as many again that tie with the best; three times as many
+    where something else took the CPUs."""
     timed = sorted((one for one in times.values() if _is_timed(one)), key=lambda one: (one.median_us, one.candidate))
     count = min(max(math.ceil(len(timed) / rung.keep), rung.least), rung.most)
+    if timed and fmean(one.spread for one in timed) > _DISTURBED:
+        return sorted(one.candidate for one in timed[: 3 * count])
     also = [one for one in timed[count:] if may_tie(timed[0], one)][: max(count // 2, 1)]
     return sorted(one.candidate for one in [*timed[:count], *also])
 

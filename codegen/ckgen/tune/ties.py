@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
-from ckgen.tune.losses import Loss, Losses, Turn, losses
+from ckgen.tune.losses import Loss, Losses, Turn, loss_to, losses
 
 TIE = math.log(1.02)
 """What loses no more to the fastest is equal to it. All losses are logarithms of ratios."""
@@ -21,10 +21,8 @@ _FAR = math.log(1.10)
 """What loses more in a rung that thins out is not timed further; beyond it, all losses are alike to the order."""
 _NEAR = 0.01
 """What loses less is timed beside the fastest: it may be the fastest."""
-_USUAL_DEVIATION, _USUAL_WEIGHT = 0.015, 10
-"""Of a difference from turn to turn, and of how many degrees of freedom that is held to be known beforehand."""
-_LADDER_WEIGHT = 4
-"""Degrees of freedom for which a candidate's deviation is taken from its whole ladder."""
+_USUAL_WEIGHT, _LADDER_WEIGHT = 10, 4
+"""Degrees of freedom for which a ladder's noise is held to be the usual one, and a candidate's that of its ladder."""
 
 
 def fastest(times: Iterable[Measured]) -> Measured | None:
@@ -67,20 +65,20 @@ def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict
     one that loses least in the mean of the ladder: so neighbours agree, and so does another tune.
     """
     every = [losses(one.turns) for one in ladder]
-    variance = _variance(every)
+    noise = _noise(every)
     ranked = _ranked(ladder, every)
     anyway = -math.log(1 - least_gain) if least_gain < 1 else math.inf
     return [
-        _Examined(contest, found, variance).verdict(ranked, anyway) if found is not None else Verdict(None)
+        _Examined(contest, found, noise).verdict(ranked, anyway) if found is not None else Verdict(None)
         for contest, found in zip(ladder, every, strict=True)
     ]
 
 
-def _variance(every: Iterable[Losses | None]) -> float:
-    """Of a difference from turn to turn, in a ladder: what is usual, and what its candidates showed."""
+def _noise(every: Iterable[Losses | None]) -> float:
+    """By how much losses of a ladder vary from turn to turn, in variances that are expected: 1 or more."""
     seen = [one for found in every if found is not None for one in found.of.values() if one.count > 1]
-    squares = sum(one.squares for one in seen) + _USUAL_WEIGHT * 2 * _USUAL_DEVIATION**2
-    return squares / (sum(one.count - 1 for one in seen) + _USUAL_WEIGHT)
+    misfit = sum(one.misfit for one in seen) + _USUAL_WEIGHT
+    return max(misfit / (sum(one.count - 1 for one in seen) + _USUAL_WEIGHT), 1.0)
 
 
 def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[Candidate]:
@@ -97,49 +95,56 @@ def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[C
 class _Examined:
     """One problem, whose losses are known so far."""
 
-    def __init__(self, contest: Contest, found: Losses, variance: float) -> None:
-        self._contest, self._found, self._variance = contest, found, variance
+    def __init__(self, contest: Contest, found: Losses, noise: float) -> None:
+        self._contest, self._found, self._noise = contest, found, noise
 
     def verdict(self, ranked: Sequence[Candidate], anyway: float) -> Verdict:
-        """The first in the order that is equal to the fastest; asks for all before it that may be."""
+        """The first in the order that is equal to the fastest; asks for all before it that may be, and for all that may
+        be faster than it by more."""
         selected, of = self._contest.selected, self._found.of
-        unsure: list[Candidate] = []
-        winner, tolerance = self._found.best, TIE
+        unsure: set[Candidate] = set()
+        tolerance = TIE
         if selected in of:
             assert selected is not None
             tolerance = max(TIE, anyway)
-            if self._is_unsure(selected, tolerance):
-                unsure.append(selected)
+            unsure |= self._unsure(selected, tolerance)
             if of[selected].value <= tolerance:
                 return self._end(selected, unsure)
             tolerance = min(TIE, of[selected].value - anyway)
         for one in ranked:
             if one not in of:
                 if self._contest.rough.get(one, math.inf) <= _FAR:
-                    unsure.append(one)
+                    unsure.add(one)
                 continue
-            if self._is_unsure(one, tolerance):
-                unsure.append(one)
+            unsure |= self._unsure(one, tolerance)
             if of[one].value <= tolerance:
-                winner = one
-                break
-        return self._end(winner, unsure)
+                return self._end(one, unsure)
+        return self._end(self._found.best, unsure)
 
-    def _is_unsure(self, one: Candidate, tolerance: float) -> bool:
-        loss = self._found.of[one]
-        return one != self._found.best and abs(loss.value - tolerance) < _CERTAIN * self._error(loss)
+    def _unsure(self, one: Candidate, tolerance: float) -> set[Candidate]:
+        """Those of which it is not certain whether it loses more than the tolerance to them, and itself; none where it
+        certainly loses more to any."""
+        found: set[Candidate] = set()
+        for other in self._found.of:
+            if other == one:
+                continue
+            loss = loss_to(self._contest.turns, one, other)
+            margin = _CERTAIN * self._error(loss) if loss is not None else math.inf
+            beyond = loss.value - tolerance if loss is not None else 0.0
+            if beyond >= margin:
+                return set()
+            if -beyond < margin:
+                found |= {one, other}
+        return found
 
     def _error(self, loss: Loss) -> float:
         """The standard error of a loss."""
-        if not loss.count:
-            return math.inf
         freedom = loss.count - 1 + _LADDER_WEIGHT
-        beforehand = max(self._variance, 2 * _USUAL_DEVIATION**2 + loss.within)
-        return math.sqrt((loss.squares + _LADDER_WEIGHT * beforehand) / freedom / loss.count)
+        return math.sqrt((loss.misfit + _LADDER_WEIGHT * self._noise) / freedom / loss.weight)
 
-    def _end(self, winner: Candidate, unsure: Sequence[Candidate]) -> Verdict:
+    def _end(self, winner: Candidate, unsure: set[Candidate]) -> Verdict:
         if not unsure or len(self._contest.turns) >= MOST_TURNS:
             return Verdict(winner, is_certain=not unsure)
         selected, of = self._contest.selected, self._found.of
-        beside = [one for one, loss in of.items() if loss.value <= _NEAR or one in (selected, winner)]
-        return Verdict(winner, tuple(sorted({*unsure, *beside})), is_certain=False)
+        beside = {one for one, loss in of.items() if loss.value <= _NEAR or one in (selected, winner)}
+        return Verdict(winner, tuple(sorted(unsure | beside)), is_certain=False)

@@ -291,6 +291,7 @@ CKGEN_API ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckg
 #endif
 
 #include <ckgen/c_api_fmha.h>
+#include <ckgen/c_api_gpu.h>
 #include <ckgen/c_api_ops.h>
 
 #endif

@@ -39,7 +39,7 @@ class CKGEN_API Device {
   int id() const noexcept { return id_; }
   /// The arch's name, also of an unknown one.
   const char* gfx() const noexcept { return gfx_; }
-  /// The CPU's brand on the host, else "".
+  /// The CPU's brand on the host, a GPU's product as its runtime names it, else "".
   const char* brand() const noexcept { return brand_; }
   /// Why current() answered with the host, else "".
   const char* note() const noexcept { return note_; }

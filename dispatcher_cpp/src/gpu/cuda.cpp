@@ -62,6 +62,9 @@ class CudaRuntime final : public OpenedRuntime {
   Status synchronize(void* stream) const noexcept override;
   Status allocate(std::size_t bytes, void** out) const noexcept override;
   Status release(void* memory) const noexcept override;
+  Status upload(void* to, const void* from, std::size_t bytes) const noexcept override;
+  Status download(void* to, const void* from, std::size_t bytes) const noexcept override;
+  Status driver(int& version) const noexcept override;
   Status load_module(const void* image, void** module) const noexcept override;
   Status unload_module(void* module) const noexcept override;
   Status kernel(void* module, const char* symbol, void** function) const noexcept override;
@@ -100,6 +103,10 @@ class CudaRuntime final : public OpenedRuntime {
   int (*stream_synchronize_)(void*) = nullptr;
   int (*malloc_)(Address*, std::size_t) = nullptr;
   int (*free_)(Address) = nullptr;
+  int (*to_device_)(Address, const void*, std::size_t) = nullptr;
+  int (*to_host_)(void*, Address, std::size_t) = nullptr;
+  int (*driver_version_)(int*) = nullptr;
+  int (*device_name_)(char*, int, int) = nullptr;
   int (*module_load_)(void**, const void*) = nullptr;
   int (*module_unload_)(void*) = nullptr;
   int (*module_function_)(void**, void*, const char*) = nullptr;
@@ -136,7 +143,9 @@ bool CudaRuntime::resolve(void* library) noexcept {
          find(library, "cuDevicePrimaryCtxRetain", retain_primary_) && find(library, "cuCtxSetCurrent", set_context_) &&
          find(library, "cuDeviceGetAttribute", device_attribute_) &&
          find(library, "cuStreamSynchronize", stream_synchronize_) && find(library, "cuMemAlloc_v2", malloc_) &&
-         find(library, "cuMemFree_v2", free_) && find(library, "cuModuleLoadData", module_load_) &&
+         find(library, "cuMemFree_v2", free_) && find(library, "cuMemcpyHtoD_v2", to_device_) &&
+         find(library, "cuMemcpyDtoH_v2", to_host_) && find(library, "cuDriverGetVersion", driver_version_) &&
+         find(library, "cuDeviceGetName", device_name_) && find(library, "cuModuleLoadData", module_load_) &&
          find(library, "cuModuleUnload", module_unload_) && find(library, "cuModuleGetFunction", module_function_) &&
          find(library, "cuFuncGetAttribute", function_attribute_) &&
          find(library, "cuFuncSetAttribute", set_function_attribute_) && find(library, "cuLaunchKernelEx", launch_) &&
@@ -190,6 +199,7 @@ Status CudaRuntime::query(int id, GpuProperties& out) const noexcept {
       std::snprintf(out.arch, sizeof out.arch, "%s", info.name);
   }
   out.cu_num = static_cast<std::uint32_t>(count);
+  if (device_name_(out.product, sizeof out.product, id) != 0) out.product[0] = '\0';
   return Status::success();
 }
 
@@ -209,6 +219,22 @@ Status CudaRuntime::allocate(std::size_t bytes, void** out) const noexcept {
 Status CudaRuntime::release(void* memory) const noexcept {
   if (!status_.ok()) return status_;
   return done("cuMemFree", in_context([&] { return free_(address_of(memory)); }), StatusCode::no_device);
+}
+
+Status CudaRuntime::upload(void* to, const void* from, std::size_t bytes) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("cuMemcpyHtoD", in_context([&] { return to_device_(address_of(to), from, bytes); }));
+}
+
+Status CudaRuntime::download(void* to, const void* from, std::size_t bytes) const noexcept {
+  if (!status_.ok()) return status_;
+  const Address source = address_of(const_cast<void*>(from));
+  return done("cuMemcpyDtoH", in_context([&] { return to_host_(to, source, bytes); }));
+}
+
+Status CudaRuntime::driver(int& version) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("cuDriverGetVersion", driver_version_(&version));
 }
 
 Status CudaRuntime::load_module(const void* image, void** module) const noexcept {

@@ -60,6 +60,7 @@ Device Device::current() noexcept {
     }
     Device device;
     copy_text(device.gfx_, properties.arch);
+    copy_text(device.brand_, properties.product);
     device.id_ = id;
     device.cu_num_ = properties.cu_num;
     device.arch_ = find_arch(properties.arch);

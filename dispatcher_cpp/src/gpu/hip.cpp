@@ -14,6 +14,10 @@ constexpr std::size_t kArchNameOffset = 1160;
 constexpr std::size_t kArchNameSize = 256;
 constexpr int kMultiprocessorCount = 63;
 
+// hipMemcpyKind.
+constexpr int kToDevice = 1;
+constexpr int kToHost = 2;
+
 // HIP_LAUNCH_PARAM_*: the keys of hipModuleLaunchKernel's `extra`.
 constexpr std::uintptr_t kBufferPointer = 1;
 constexpr std::uintptr_t kBufferSize = 2;
@@ -30,6 +34,9 @@ class HipRuntime final : public OpenedRuntime {
   Status synchronize(void* stream) const noexcept override;
   Status allocate(std::size_t bytes, void** out) const noexcept override;
   Status release(void* memory) const noexcept override;
+  Status upload(void* to, const void* from, std::size_t bytes) const noexcept override;
+  Status download(void* to, const void* from, std::size_t bytes) const noexcept override;
+  Status driver(int& version) const noexcept override;
   Status load_module(const void* image, void** module) const noexcept override;
   Status unload_module(void* module) const noexcept override;
   Status kernel(void* module, const char* symbol, void** function) const noexcept override;
@@ -49,6 +56,8 @@ class HipRuntime final : public OpenedRuntime {
   int (*stream_synchronize_)(void*) = nullptr;
   int (*malloc_)(void**, std::size_t) = nullptr;
   int (*free_)(void*) = nullptr;
+  int (*copy_)(void*, const void*, std::size_t, int) = nullptr;
+  int (*driver_version_)(int*) = nullptr;
   int (*module_load_)(void**, const void*) = nullptr;
   int (*module_unload_)(void*) = nullptr;
   int (*module_function_)(void**, void*, const char*) = nullptr;
@@ -79,12 +88,14 @@ HipRuntime::HipRuntime() noexcept {
       find(library, "hipGetDevice", get_device_) && find(library, "hipDeviceGetAttribute", get_attribute_) &&
       find(library, "hipGetDevicePropertiesR0600", get_properties_) &&
       find(library, "hipStreamSynchronize", stream_synchronize_) && find(library, "hipMalloc", malloc_) &&
-      find(library, "hipFree", free_) && find(library, "hipModuleLoadData", module_load_) &&
-      find(library, "hipModuleUnload", module_unload_) && find(library, "hipModuleGetFunction", module_function_) &&
+      find(library, "hipFree", free_) && find(library, "hipMemcpy", copy_) &&
+      find(library, "hipModuleLoadData", module_load_) && find(library, "hipModuleUnload", module_unload_) &&
+      find(library, "hipModuleGetFunction", module_function_) &&
       find(library, "hipModuleLaunchKernel", module_launch_) && find(library, "hipMemsetAsync", memset_) &&
       find(library, "hipMemset2DAsync", memset_2d_) && find(library, "hipEventCreate", event_create_) &&
       find(library, "hipEventDestroy", event_destroy_) && find(library, "hipEventRecord", event_record_) &&
       find(library, "hipEventSynchronize", event_synchronize_) && find(library, "hipEventElapsedTime", event_elapsed_);
+  find(library, "hipDriverGetVersion", driver_version_);  // nothing needs it
   if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
 }
 
@@ -113,6 +124,9 @@ Status HipRuntime::query(int id, GpuProperties& out) const noexcept {
     return Status::error(StatusCode::no_device, "HIP device %d names no gfx arch", id);
   std::memcpy(out.arch, name, length);
   out.arch[length] = '\0';
+  const std::size_t product = strnlen(properties, sizeof out.product - 1);  // the struct begins with it
+  std::memcpy(out.product, properties, product);
+  out.product[product] = '\0';
   out.cu_num = static_cast<std::uint32_t>(count);
   return Status::success();
 }
@@ -133,6 +147,22 @@ Status HipRuntime::release(void* memory) const noexcept {
   if (!status_.ok()) return status_;
   const int code = free_(memory);
   return code == 0 ? Status::success() : failed("hipFree", code);
+}
+
+Status HipRuntime::upload(void* to, const void* from, std::size_t bytes) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipMemcpy", copy_(to, from, bytes, kToDevice));
+}
+
+Status HipRuntime::download(void* to, const void* from, std::size_t bytes) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("hipMemcpy", copy_(to, from, bytes, kToHost));
+}
+
+Status HipRuntime::driver(int& version) const noexcept {
+  if (!status_.ok()) return status_;
+  version = 0;
+  return driver_version_ == nullptr ? Status::success() : done("hipDriverGetVersion", driver_version_(&version));
 }
 
 Status HipRuntime::load_module(const void* image, void** module) const noexcept {

@@ -16,6 +16,7 @@ namespace ckgen::inline v1::detail {
 struct GpuProperties {
   char arch[40];  // its name, as arch_specs has it
   std::uint32_t cu_num;
+  char product[64];  // its name, as the vendor sells it; empty where the runtime does not say
 };
 
 /// One per process and vendor, opened at first use; nothing is linked, and a machine without it is a plain answer.
@@ -36,6 +37,11 @@ class GpuRuntime {
   virtual Status synchronize(void* stream) const noexcept = 0;
   virtual Status allocate(std::size_t bytes, void** out) const noexcept = 0;
   virtual Status release(void* memory) const noexcept = 0;
+  /// Copies to and from memory of the device, behind what its default stream does, and returns when that is done.
+  virtual Status upload(void* to, const void* from, std::size_t bytes) const noexcept = 0;
+  virtual Status download(void* to, const void* from, std::size_t bytes) const noexcept = 0;
+  /// The version of the driver as the vendor counts, 13000 of CUDA 13.0; 0 where it does not say.
+  virtual Status driver(int& version) const noexcept = 0;
 
   /// `image`: a code object, which must outlive the module. Loads onto the thread's current device.
   virtual Status load_module(const void* image, void** module) const noexcept = 0;

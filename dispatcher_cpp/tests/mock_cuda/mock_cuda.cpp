@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -171,6 +172,31 @@ int cuMemFree_v2(std::uint64_t memory) {
   return 0;
 }
 
+int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuMemcpyHtoD")) return code;
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return 0;
+}
+
+int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuMemcpyDtoH")) return code;
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return 0;
+}
+
+int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+
+int cuDeviceGetName(char* name, int length, int device) {
+  if (device < 0 || device >= kCount) return kInvalidDevice;
+  std::snprintf(name, static_cast<std::size_t>(length), "Mock %d", device);
+  return 0;
+}
+
 int cuModuleLoadData(void** module, const void* image) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuModuleLoadData")) return code;
@@ -223,7 +249,7 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
 }
 
 int cuLaunchKernelEx(const Config* config, void* function, void** params, void** extra) {
-  const std::lock_guard lock(record.mutex);
+  std::unique_lock lock(record.mutex);
   if (const int code = refused("cuLaunchKernelEx")) return code;
   const MockFunction& kernel = *static_cast<const MockFunction*>(function);
   if (extra != nullptr || !kernel.module->live || kernel.module->device != current) return kInvalidValue;
@@ -248,6 +274,10 @@ int cuLaunchKernelEx(const Config* config, void* function, void** params, void**
   std::strncpy(launch.symbol, kernel.symbol, sizeof launch.symbol - 1);
   std::memcpy(launch.args, params[0], sizeof launch.args);
   ++record.counts.launches;
+  lock.unlock();
+  MockCudaRun run;
+  std::memcpy(&run, params[0], sizeof run);
+  if (run.magic == kMockCudaRun) run.kernel(params[0]);
   return 0;
 }
 

@@ -15,6 +15,13 @@ struct MockCudaLaunch {
   unsigned char args[256];
 };
 
+/// What the argument of a kernel begins with that runs on this CPU.
+struct MockCudaRun {
+  std::uint64_t magic;
+  void (*kernel)(const void* argument);
+};
+inline constexpr std::uint64_t kMockCudaRun = 0x6d6f636b2072756e;
+
 struct MockCudaCounts {
   int inits, retains, loads, unloads, functions, limits, launches, clears, maps;
   int sequence;

@@ -128,6 +128,7 @@ int hipGetDevicePropertiesR0600(void* properties, int id) {
   if (id < 0 || id >= kCount) return kInvalidDevice;
   property_queries.fetch_add(1, std::memory_order_relaxed);
   std::memset(properties, 0, 1472);
+  std::strcpy(static_cast<char*>(properties), "Mock");
   std::strcpy(static_cast<char*>(properties) + 1160, kDevices[id].arch);
   return 0;
 }
@@ -143,6 +144,18 @@ int hipMalloc(void** memory, std::size_t bytes) {
 
 int hipFree(void* memory) {
   std::free(memory);
+  return 0;
+}
+
+int hipMemcpy(void* to, const void* from, std::size_t bytes, int) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = record.told_to_fail("hipMemcpy")) return code;
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+
+int hipDriverGetVersion(int* version) {
+  *version = 60443484;
   return 0;
 }
 

@@ -17,6 +17,8 @@ from ckgen.model.dtype import DType
 
 MX_K = 32
 _ROWS, _CHUNK_BYTES = 16, 16
+_AT_ONCE = 1 << 18
+"""Values whose steps are looked at together, in a cache."""
 _ONE = np.ones((1, 1))
 _STEPS = 6
 """Roundings beside those of a sum: an integer sum's conversion, products with scales, the bias."""
@@ -87,6 +89,17 @@ def expect_of_integers(operands: Operands) -> Expected:
 
 def quantum(values: Values) -> float:
     """The largest power of two that divides every finite element; infinity where all are 0."""
+    flat, unit = values.reshape(-1), np.inf
+    for begin in range(0, flat.size, _AT_ONCE):
+        part = flat[begin : begin + _AT_ONCE]
+        with np.errstate(invalid="ignore"):
+            steps = part / unit
+            if np.isinf(unit) or not (np.rint(steps) == steps).all():
+                unit = min(unit, _quantum(part))
+    return float(unit)
+
+
+def _quantum(values: Values) -> float:
     mantissa, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     return float(np.ldexp((whole & -whole).astype(np.float64), exponent - 53).min(initial=np.inf))
@@ -101,7 +114,11 @@ class _Grid:
 
     @classmethod
     def of(cls, values: Values) -> _Grid:
-        return cls(float(np.abs(values[np.isfinite(values)]).max(initial=0.0)), quantum(values))
+        most, least = values.max(initial=0.0), values.min(initial=0.0)
+        reach = max(most, -least)
+        if not np.isfinite(reach):
+            reach = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+        return cls(float(reach), quantum(values))
 
     def times(self, other: _Grid, terms: int = 1) -> _Grid:
         """Sums of so many products, each of a value and one of the other's."""

@@ -7,8 +7,8 @@ once. make_integers: C's type holds the sums too, so that parts of C may be adde
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from math import floor, log2
+from functools import cache, lru_cache
+from math import floor, log2, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ _FINEST = {
 """Fraction bits of the least values of narrow types; wider ones have more than are ever asked for."""
 _COARSE_BITS = 2
 """Of one operand of two wide ones: then the other has more bits than any narrower type that a kernel may use."""
+_MOST_DRAWN = 8_388_593
+"""Values of larger operands come again after so many, a prime: never at the same place of a row, or of a tile."""
 _BLOCK_SCALES = np.array([0.5, 0.75, 1.0, 1.25, 1.5])
 _POWER_SCALES = np.array([0.5, 1.0, 2.0])
 
@@ -47,16 +49,15 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
     a_bits, b_bits = _fraction_bits(signature, k, seed)
 
-    def rounded(of: Values, bits: int) -> Values:
-        return np.rint(np.ldexp(of, bits)) / 2.0**bits
-
     def values(dtype: DType, bits: int, *sizes: int) -> Values:
         if dtype in _LARGEST:
             most = int(_LARGEST[dtype])
             return random.integers(-most, most + (dtype is not DType.INT4), sizes).astype(np.float64)
         if dtype.bits <= 8:
             return random.choice(_small_values(dtype, bits), sizes)
-        return decode(encode(rounded(random.uniform(-2.0, 2.0, sizes), bits), dtype))
+        if prod(sizes) > _MOST_DRAWN:
+            return _large(dtype, bits, seed, sizes)
+        return decode(encode(_rounded(random.uniform(-2.0, 2.0, sizes), bits), dtype))
 
     def scales(*sizes: int) -> Values:
         assert signature.scale is not None
@@ -83,6 +84,19 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands
         second(signature.a_op, signature.a, a_bits, batch, m, k),
         second(signature.b_op, signature.b, b_bits, batch, k, n),
     )
+
+
+def _rounded(of: Values, bits: int) -> Values:
+    return np.rint(np.ldexp(of, bits)) / 2.0**bits
+
+
+@lru_cache(maxsize=2)
+def _large(dtype: DType, bits: int, seed: int, sizes: tuple[int, ...]) -> Values:
+    """Of more values than are drawn: kept, as neighbouring problems have the same B."""
+    random = np.random.default_rng((seed, *sizes))
+    found = np.resize(decode(encode(_rounded(random.uniform(-2.0, 2.0, _MOST_DRAWN), bits), dtype)), sizes)
+    found.flags.writeable = False
+    return found
 
 
 def make_integers(signature: GemmSignature, shape: Shape, seed: int) -> Operands:

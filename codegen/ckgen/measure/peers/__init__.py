@@ -1,7 +1,8 @@
 """What other libraries have for the same product, a file for each.
 
-A peer is a module with `offers(a, b)`, which gives bodies by name for C = A · Bᵀ of arrays [m, k] and [n, k], and
-`array_of(result)`, which makes an array of what such a call returns. A new one is one more line here.
+A peer of CPUs is a module with `offers(a, b)`, which gives bodies by name for C = A · Bᵀ of arrays [m, k] and [n, k],
+and `array_of(result)`, which makes an array of what such a call returns. One of GPUs has `device_offers(sets, dtype,
+gpu)` of arguments in that GPU's memory, whose calls write C there. A new one is one more line here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from ckgen.model.errors import UsageError
 
-PEERS: Mapping[str, str] = {"numpy": "numpy_blas", "torch": "torch_cpu"}
+PEERS: Mapping[str, str] = {"numpy": "numpy_blas", "torch": "torch_cpu", "cublaslt": "cublaslt"}
 """Names of --peer, and their modules."""
 
 

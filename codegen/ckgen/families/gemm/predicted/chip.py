@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ckgen.model.arch import ArchKind, ArchSpec, Sku
+from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.dtype import DType
 from ckgen.model.target import Target
 
@@ -16,7 +16,7 @@ _DWORD = 4
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A target. `mhz`: the fastest product's peak clock. `gb_per_s`: of its memory, a partition its share.
+    """A target. `mhz`: the product's peak clock. `gb_per_s`: of its memory, a partition its share.
 
     `cu_scale`: physical CUs of one that HIP counts. Of a CPU `cu_num` are cores.
     """
@@ -47,22 +47,15 @@ class Chip:
 
 
 def chip_of(arch: ArchSpec, target: Target, *, ghz: float | None = None, gb_per_s: float | None = None) -> Chip:
-    """The chip of a target; what is given stands in place of the spec's clock and bandwidth.
-
-    A count that no product reports gets the default product's clock, and its share of that one's memory.
+    """The chip of a target, the first of `ArchSpec.products_for`; what is given stands in place of its clock and
+    bandwidth. A count that no product reports gets its share of the memory. Peaks, which nothing may beat, are those of
+    the fastest product: specs/performance.py.
     """
-    sku = _sku(arch, target.cu_num)
+    sku = arch.products_for(target.cu_num)[0]
     whole = sku.cu_num if arch.kind is ArchKind.GPU else target.cu_num
     share = min(target.cu_num / whole, 1.0)
     memory = gb_per_s or (sku.memory_gb_per_s or 0) * share or _memory_of_another(arch, target.cu_num)
     return Chip(arch, target.cu_num, ghz * 1e3 if ghz else sku.clock_mhz, memory, sku.physical_cus / sku.cu_num)
-
-
-def _sku(arch: ArchSpec, cu_num: int) -> Sku:
-    exact = arch.skus_with(cu_num)
-    parts = [sku for sku in arch.skus if any(part.cu_num == cu_num for part in sku.partitions)]
-    found = exact or parts
-    return found[0] if found else arch.default_sku
 
 
 def _memory_of_another(arch: ArchSpec, cu_num: int) -> float:

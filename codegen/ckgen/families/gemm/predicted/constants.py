@@ -13,7 +13,8 @@ from typing import Any
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 
 FOLDER = Path(__file__).parent / "fitted"
-NAMES = tuple(one.name for one in fields(GpuConstants) if one.name != "pipelines")
+FACTORS = ("pipelines", "kernels", "splits")
+NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in FACTORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,12 @@ def constants_that_order(arch: str, module: str, operand: str) -> GpuConstants |
 
 
 def mean(constants: Iterable[GpuConstants]) -> GpuConstants:
-    """The geometric one of each constant; a pipeline's factor is that of those that know it."""
+    """The geometric one of each constant; a pipeline's factor is that of those that know it. Kernels are not ranked."""
     every = list(constants)
     words = sorted({word for one in every for word in one.pipelines})
     factors = {word: _mean([one.pipelines[word] for one in every if word in one.pipelines]) for word in words}
-    return GpuConstants(**{name: _mean([getattr(one, name) for one in every]) for name in NAMES}, pipelines=factors)
+    numbers: dict[str, Any] = {name: _mean([getattr(one, name) for one in every]) for name in NAMES}
+    return GpuConstants(**numbers, pipelines=factors)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -91,7 +93,7 @@ def document(fitted: Fitted) -> dict[str, Any]:
         "operand": fitted.operand,
         "orders_defaults": fitted.orders_defaults,
         "fitted": {"rows": fitted.rows, "files": list(fitted.files)},
-        "constants": constants | {"pipelines": dict(fitted.constants.pipelines)},
+        "constants": constants | {name: dict(getattr(fitted.constants, name)) for name in FACTORS},
     }
 
 

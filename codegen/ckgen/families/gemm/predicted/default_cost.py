@@ -33,7 +33,7 @@ _MOST_WORKGROUPS = 1 << 50
 
 @dataclass(frozen=True, slots=True)
 class DefaultWork:
-    """What a default asks of a CU, in ticks of 1/256 clock.
+    """What a default asks of a CU, in ticks of 1/256 clock, times its factor of rank.
 
     Per step of `tile_k`, of each workgroup: `matrix`, `alone` (over the workgroups that a CU holds together), `cache`,
     `lds`; of each round of residents: `latency`. Per tile `tile` of each round, `store` of each workgroup. `loaded` are
@@ -102,20 +102,21 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> DefaultWork | N
     work = gpu_work(signature, config, chip)
     if work is None:
         return None
-    matrix = work.matrix * constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
-    bits_per_clock = chip.gb_per_s * 1e3 * constants.memory * 8 / chip.mhz
+    ranked = constants.rank_factor(config, 1)
+    matrix = ranked * work.matrix * constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
+    bits_per_clock = chip.gb_per_s * 1e3 * constants.memory * 8 / chip.mhz / ranked
     return DefaultWork(
         tile_m=work.tile_m,
         tile_n=work.tile_n,
         tile_k=work.tile_k,
         resident=work.resident,
-        matrix=_ticks(matrix + work.scale),
+        matrix=_ticks(matrix + ranked * work.scale),
         alone=_ticks(matrix * ALONE / work.waves_per_simd),
-        cache=_ticks(work.loaded / constants.cache),
-        lds=_ticks(work.lds * LDS),
-        latency=_ticks(constants.latency),
-        tile=_ticks(constants.tile),
-        store=_ticks(constants.store * work.tile_m * work.tile_n / EPILOGUE),
+        cache=_ticks(ranked * work.loaded / constants.cache),
+        lds=_ticks(ranked * work.lds * LDS),
+        latency=_ticks(ranked * constants.latency),
+        tile=_ticks(ranked * constants.tile),
+        store=_ticks(ranked * constants.store * work.tile_m * work.tile_n / EPILOGUE),
         loaded=round(work.loaded * 8),
         memory=round(_MEMORY_BITS / bits_per_clock * _TICKS),
         apart=round(constants.apart * _PARTS),

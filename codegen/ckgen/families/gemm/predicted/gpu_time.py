@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ckgen.families.gemm.predicted.chip import Chip
-from ckgen.families.gemm.predicted.gpu_work import GpuWork, Number
+from ckgen.families.gemm.predicted.gpu_work import GpuWork, Number, kernel_of
+from ckgen.model.config import Config
 
 ALONE = 0.35
 """How much longer matrix instructions take where a SIMD has one wave: its own waits are then hidden by none."""
@@ -26,6 +27,9 @@ class GpuConstants:
     `tile`: cycles before and after the loop. `store`: cycles per 64 elements of C. `reload`: the part of loads from L2
     that memory delivers again. `apart`: the part of the lesser terms that the greatest does not hide. `split`:
     microseconds that splits of K cost. `pipelines`: a factor of `matrix` for each main loop, 1 where none is given.
+
+    `kernels` and `splits` rank kernels, and are no part of their times: factors of a kernel's time by `kernel_of`, and
+    by the number of splits of K, 1 where none is given. predict/choice.py fits them.
     """
 
     launch: float
@@ -39,6 +43,12 @@ class GpuConstants:
     apart: float
     split: float
     pipelines: Mapping[str, float] = field(default_factory=dict)
+    kernels: Mapping[str, float] = field(default_factory=dict)
+    splits: Mapping[str, float] = field(default_factory=dict)
+
+    def rank_factor(self, config: Config, k_batch: int) -> float:
+        """What the time of a kernel is multiplied by before it is ranked among others."""
+        return self.kernels.get(kernel_of(config), 1.0) * self.splits.get(str(k_batch), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,11 @@ def pipeline_of(config: Config) -> str:
     return f"{config.backend} {word}".strip()
 
 
+def kernel_of(config: Config) -> str:
+    """The backend and the Config, by which kernels are ranked: the same for every signature of a module."""
+    return f"{config.backend} {config.text()}"
+
+
 def _widened(chip: Chip, signature: GemmSignature) -> float | None:
     """Types that no matrix instruction takes are multiplied as fp16 or fp32."""
     narrow = max(signature.a.bits, signature.b.bits) <= DType.FP16.bits

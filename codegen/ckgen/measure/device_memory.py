@@ -1,0 +1,164 @@
+"""Operands in the memory of a GPU, and its clock: events on its default stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ckgen.fuzz.memory import GUARD, Bytes, Matrix
+from ckgen.fuzz.operation import Given
+from ckgen.measure.memory import FILL
+from ckgen.measure.rotate import Placing, moved
+from ckgen.model.arch import ArchSpec
+from ckgen.model.errors import UsageError
+from ckgen.runtime.gpu import Buffer, Gpu
+
+_BEFORE = 1024
+"""Bytes of a buffer ahead of a matrix: its guard, and what its own alignment takes there."""
+_WHOLE, _END = 1 << 24, 1 << 22
+"""Of an operand that is read, up to so many bytes are held against what they were; of a larger one its two ends."""
+
+
+def cache_bytes(arch: ArchSpec) -> int:
+    """Of the last cache ahead of a GPU's memory."""
+    return arch.last_level_cache_bytes or arch.xcds * arch.l2_bytes_per_xcd
+
+
+class DeviceClock:
+    """See Clock. Ahead of calls in a row the device is busy with reading other memory, so that this thread's launches
+    are all waiting when the first begins."""
+
+    most = 16
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._begin, self._end = gpu.event(), gpu.event()
+        self._record_begin, self._record_end = gpu.recorder(self._begin), gpu.recorder(self._end)
+        self.sweep: Callable[[], object] | None = None
+
+    def seconds(self, calls: Sequence[Callable[[], object]], before: Callable[[], object] | None) -> float:
+        """See Clock."""
+        first, *rest = calls
+        if before is not None:
+            before()
+        else:
+            if self.sweep is not None:
+                self.sweep()
+            first()
+        self._record_begin()
+        for call in rest:
+            call()
+        self._record_end()
+        return self._gpu.microseconds(self._begin, self._end) * 1e-6
+
+
+class DeviceMemory:
+    """See Memory."""
+
+    def __init__(self, gpu: Gpu, cache: int) -> None:
+        self.gpu, self.cache = gpu, cache
+        self.clock = DeviceClock(gpu)
+
+    def sweep_by(self, sweep: Callable[[], object]) -> None:
+        """What reads several times the cache's bytes."""
+        self.clock.sweep = sweep
+
+    def place(self, given: Given) -> DevicePlaced:
+        """See Memory."""
+        return DevicePlaced(self.gpu, given)
+
+    def workspace(self, size: int) -> DeviceWorkspace:
+        """See Memory."""
+        return DeviceWorkspace(self.gpu, size)
+
+    def flusher(self) -> Callable[[], object]:
+        """See Memory."""
+        if self.clock.sweep is None:
+            raise UsageError("--flush: the library has no plain GEMM of 16-bit types, by which a GPU's cache is swept")
+        return self.clock.sweep
+
+
+class DeviceWorkspace:
+    """See Workspace."""
+
+    def __init__(self, gpu: Gpu, size: int) -> None:
+        self._gpu, self.size = gpu, size
+        self._buffer = gpu.buffer(size + 2 * GUARD)
+        self.address = self._buffer.address + GUARD
+        filled = np.full(size + 2 * GUARD, FILL, np.uint8)
+        gpu.upload(self._buffer.address, filled.ctypes.data, filled.size)
+
+    def has_clean_bands(self) -> bool:
+        """See Workspace."""
+        bands = np.zeros(2 * GUARD, np.uint8)
+        for at, source in ((0, self._buffer.address), (GUARD, self.address + self.size)):
+            self._gpu.download(bands.ctypes.data + at, source, GUARD)
+        return bool((bands == FILL).all())
+
+
+class DevicePlaced:
+    """See Placed. A matrix lies there with its guard bands, and comes back with them."""
+
+    def __init__(self, gpu: Gpu, given: Given) -> None:
+        self._gpu, self._given = gpu, given
+        self._sets: list[Placing] = []
+        self._first: list[tuple[Matrix, Buffer]] = []
+
+    def sets(self, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
+        """See Placed."""
+        while len(self._sets) < count:
+            made = [(matrix, self._copy(matrix)) for matrix in self._given.matrices()]
+            places = {matrix.address: buffer.address + _BEFORE for matrix, buffer in made}
+            self._sets.append(moved(self._given.args, places, made))
+            self._first = self._first or made
+        return self._sets[:count]
+
+    def send(self) -> None:
+        """See Placed; what is only read is there."""
+        self.sets(1)
+        for matrix, buffer in self._first:
+            if matrix.stored is None:
+                self._upload(matrix, buffer)
+
+    def fetch(self) -> None:
+        """See Placed."""
+        for matrix, buffer in self._first:
+            if matrix.stored is None:
+                self._gpu.download(matrix.region.all.ctypes.data, _begin(matrix, buffer), matrix.region.all.size)
+
+    def out_of_bounds_writes(self) -> str:
+        """See Placed."""
+        for matrix, buffer in self._first:
+            if matrix.stored is None:
+                if text := matrix.out_of_bounds_writes():
+                    return f"a result: {text}"
+            elif not all(self._is_same(matrix, buffer, part) for part in _looked_at(matrix.region.all)):
+                return "bytes of an operand or beside it were written"
+        return ""
+
+    def _is_same(self, matrix: Matrix, buffer: Buffer, part: slice) -> bool:
+        expected = matrix.region.all[part]
+        found = np.empty_like(expected)
+        self._gpu.download(found.ctypes.data, _begin(matrix, buffer) + part.start, found.size)
+        return np.array_equal(found, expected)
+
+    def _copy(self, matrix: Matrix) -> Buffer:
+        buffer = self._gpu.buffer(matrix.region.all.size + _BEFORE)
+        self._upload(matrix, buffer)
+        return buffer
+
+    def _upload(self, matrix: Matrix, buffer: Buffer) -> None:
+        self._gpu.upload(_begin(matrix, buffer), matrix.region.all.ctypes.data, matrix.region.all.size)
+
+
+def _begin(matrix: Matrix, buffer: Buffer) -> int:
+    """Where the first guard byte lies: the matrix itself is at a multiple of 256 bytes."""
+    return buffer.address + _BEFORE - (matrix.address - int(matrix.region.all.ctypes.data))
+
+
+def _looked_at(whole: Bytes) -> Iterator[slice]:
+    if whole.size <= _WHOLE:
+        yield slice(0, whole.size)
+    else:
+        yield from (slice(0, _END), slice(whole.size - _END, whole.size))

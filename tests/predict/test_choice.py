@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ckgen.cli.predict_input import weighed_sets
+from ckgen.families.gemm.predicted.constants import constants_that_order
+from ckgen.families.gemm.predicted.default_cost import predicted_cost, works_of
+from ckgen.families.gemm.predicted.gpu_work import kernel_of
+from ckgen.model.tuned_row import Shape
+from ckgen.predict.arrays import Weighed
+from ckgen.predict.choice import ranked
+from ckgen.predict.fit import START
+from ckgen.predict.measured import Won
+
+SLOPE = 10.0
+FACTORS = (0.9, 1.0, 1.1, 0.95)
+SPLIT = 1.1
+NOBODY: frozenset[tuple[int, int]] = frozenset()
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Weighed:
+    """Four kernels, whole and in two splits, whose winners are drawn by chances of known factors."""
+    ((real,),) = weighed_sets({"arch": "gfx950", "module": "a8w8_bpreshuffle", "tables": ()})
+    kernels = list(dict.fromkeys(instance for instance, _ in real.found.candidates if str(instance.backend) == "ck"))
+    candidates = tuple((kernel, k_batch) for kernel in kernels[:4] for k_batch in (1, 2))
+    random = np.random.RandomState(7)
+    shapes = [
+        Shape(0, int(2 ** random.uniform(0, 12)), 256 * int(n), 1024 * int(k))
+        for n, k in random.randint(1, 40, (900, 2))
+    ]
+    rows = tuple(Won(shape, 0, 1.0, "drawn") for shape in shapes)
+    one = Weighed(replace(real.found, candidates=candidates, rows=rows), real.chip)
+    factors = np.array([factor * (SPLIT if k_batch > 1 else 1) for factor in FACTORS for k_batch in (1, 2)])
+    scores = -SLOPE * np.log(one.predicted(START) * factors) + random.gumbel(size=(len(rows), len(factors)))
+    winners = np.where(one.found.supported(), scores, -np.inf).argmax(axis=1)
+    won = tuple(replace(row, winner=int(at)) for row, at in zip(rows, winners, strict=True))
+    return Weighed(replace(one.found, rows=won), one.chip)
+
+
+def test_factors_by_which_winners_were_drawn_are_found_again(drawn: Weighed) -> None:
+    found = ranked([drawn], NOBODY, START)
+    words = [kernel_of(instance.config) for instance, k_batch in drawn.found.candidates if k_batch == 1]
+    ratios = np.array([found.kernels[word] for word in words]) / found.kernels[words[1]]
+    assert ratios == pytest.approx(FACTORS, abs=0.04)
+    assert found.splits == {"2": pytest.approx(SPLIT, abs=0.04)}
+
+
+def test_times_stay_as_they_are_and_ranks_do_not(drawn: Weighed) -> None:
+    found = ranked([drawn], NOBODY, START)
+    assert (drawn.predicted(found) == drawn.predicted(START)).all()
+    hits = [
+        (np.where(drawn.found.supported(), drawn.predicted(START) * one.ranked(by), np.inf).argmin(axis=1)
+         == [row.winner for row in drawn.found.rows]).mean()
+        for one, by in ((drawn, START), (drawn, found))
+    ]  # fmt: skip
+    assert hits[1] > hits[0] + 0.1
+
+
+def test_layers_that_are_held_out_have_no_part_in_the_factors(drawn: Weighed) -> None:
+    layers = sorted({(row.shape.n, row.shape.k) for row in drawn.found.rows})
+    held = frozenset(layers[::2])
+
+    def won_by_the_last(inside: bool) -> Weighed:
+        last = len(drawn.found.candidates) - 2
+        rows = tuple(
+            replace(row, winner=last) if ((row.shape.n, row.shape.k) in held) is inside else row
+            for row in drawn.found.rows
+        )
+        return Weighed(replace(drawn.found, rows=rows), drawn.chip)
+
+    usual = ranked([drawn], held, START)
+    assert ranked([won_by_the_last(inside=True)], held, START) == usual
+    assert ranked([won_by_the_last(inside=False)], held, START) != usual
+
+
+def test_a_kernel_that_tables_never_held_ranks_by_its_time_alone(drawn: Weighed) -> None:
+    found = ranked([drawn], NOBODY, START)
+    other = replace(drawn.found.candidates[0][0].config, pipeline=5)
+    assert found.rank_factor(other, 1) == 1.0 and found.rank_factor(other, 2) == found.splits["2"]
+
+
+def test_defaults_are_chosen_by_the_ranks_of_their_kernels() -> None:
+    """Where a problem is large, launch and splits, which integer costs leave out, are nothing."""
+    ((real,),) = weighed_sets({"arch": "gfx942", "module": "a8w8_bpreshuffle", "tables": ()})
+    constants = constants_that_order(*real.found.kind)
+    works = works_of((instance for instance, _ in real.found.candidates), "gfx942")
+    assert constants is not None and works is not None and min(constants.kernels.values()) < 0.9
+    shape = Shape(0, 20480, 20480, 8192)
+    large = Weighed(replace(real.found, rows=(Won(shape, 0, 1.0, "large"),)), replace(real.chip, gb_per_s=5300.0))
+    ranked_us = large.predicted(replace(constants, launch=1e-9))[0] * large.ranked(constants)
+    ticks = np.array([predicted_cost(work, shape, real.chip.cu_num) for work in works])
+    assert ticks / ranked_us == pytest.approx(256 * real.chip.mhz, rel=0.01)
