@@ -12,7 +12,7 @@ import pytest
 from ckgen.runtime import abi, fmha, grouped, moe, structs
 from cpp_build import ROOT
 
-HEADERS = ("c_api.h", "c_api_ops.h", "c_api_fmha.h")
+HEADERS = ("c_api.h", "c_api_ops.h", "c_api_fmha.h", "c_api_gpu.h")
 NUMBERS = {
     "uint64_t": c_uint64, "int64_t": c_int64, "uint32_t": c_uint32, "int32_t": c_int32, "float": c_float,
     "double": c_double, "size_t": c_size_t,
