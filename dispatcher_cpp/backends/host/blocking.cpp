@@ -8,7 +8,35 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-// There are no AMX kernels yet: such a CPU runs the v4_bf16 ones.
+namespace {
+
+#if CKGEN_HOST_X86_64_AMX
+// The table of v4_bf16 with tiles behind each of its menus; made by portable code, which any CPU may run.
+struct WithTiles {
+  static constexpr int kMost = 24;
+  MicroKernel bf16[kMost], i8[kMost];
+  IsaTable table;
+
+  WithTiles() noexcept : bf16{}, i8{}, table(kIsaV4Bf16) {
+    append(table.menu[static_cast<int>(PackKind::bf16)], kAmx.bf16, bf16);
+    append(table.menu[static_cast<int>(PackKind::i8)], kAmx.i8, i8);
+    table.pack_tiles = kAmx.pack_tiles;
+  }
+  static void append(IsaTable::Menu& menu, const IsaTable::Menu& more, MicroKernel* all) noexcept {
+    const int count = std::min(menu.count, kMost - more.count);
+    std::copy_n(menu.kernels, count, all);
+    std::copy_n(more.kernels, more.count, all + count);
+    menu = {all, count + more.count};
+  }
+};
+const IsaTable* amx_table() noexcept {
+  static const WithTiles made;
+  return &made.table;
+}
+#endif
+
+}  // namespace
+
 const IsaTable* table_for(Isa isa) noexcept {
   switch (isa) {
     case Isa::x86_64_v3: return &kIsaV3;
@@ -16,8 +44,10 @@ const IsaTable* table_for(Isa isa) noexcept {
     case Isa::x86_64_v4: return &kIsaV4;
 #endif
 #if CKGEN_HOST_X86_64_V4_BF16
-    case Isa::x86_64_v4_bf16:
-    case Isa::x86_64_amx: return &kIsaV4Bf16;
+    case Isa::x86_64_v4_bf16: return &kIsaV4Bf16;
+#endif
+#if CKGEN_HOST_X86_64_AMX
+    case Isa::x86_64_amx: return amx_table();
 #endif
     default: return nullptr;  // not in this build
   }

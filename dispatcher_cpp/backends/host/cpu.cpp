@@ -3,6 +3,8 @@
 
 #include <cpuid.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +31,13 @@ unsigned saved_state() {
   return low;
 }
 
+// Linux gives a process tile registers when it asks for them.
+bool gets_tiles() noexcept {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+}
+
 bool cpu_has(Isa isa) noexcept {
   __builtin_cpu_init();
   switch (isa) {
@@ -40,7 +49,7 @@ bool cpu_has(Isa isa) noexcept {
     case Isa::x86_64_v4_bf16:
       return cpu_has(Isa::x86_64_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512vbmi");
-    case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && has_amx(ask_cpuid, saved_state);
+    case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && has_amx(ask_cpuid, saved_state) && gets_tiles();
   }
   return false;
 }

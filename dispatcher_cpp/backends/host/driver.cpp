@@ -82,8 +82,8 @@ class Problem {
     const std::int64_t row = m_panel * mr_, width = micro_of(m_panel).mr;
     for (std::int64_t i = 0; i < g_.splits; ++i) {
       const std::int64_t k0 = i * g_.split;
-      g_.isa->pack(a_, part_.m0 + row, std::min(width, g_.size.m - row), static_cast<int>(width), k0,
-                   std::min(g_.split, g_.size.k - k0), panel + i * g_.split_words * width * 4);
+      pack_panel(*g_.isa, micro_of(m_panel), a_, part_.m0 + row, std::min(width, g_.size.m - row), k0,
+                 std::min(g_.split, g_.size.k - k0), panel + i * g_.split_words * width * 4);
     }
   }
 

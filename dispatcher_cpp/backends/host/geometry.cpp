@@ -1,5 +1,6 @@
 // Where everything goes: items, superblocks and the exact workspace.
 #include "backends/host/driver.hpp"
+#include "backends/host/pack_source.hpp"
 #include "backends/host/workspace.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::
   const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(m, tallest->mr));
   for (int i = 0; i < menu.count; ++i) {
     const MicroKernel& x = menu.kernels[i];
-    if (x.nr == nr && x.mr < best->mr && x.mr * panels >= m) best = &x;
+    if (x.nr == nr && x.grain == best->grain && x.mr < best->mr && x.mr * panels >= m) best = &x;
   }
   return best;
 }
@@ -100,16 +101,19 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.split = std::max<std::int64_t>(1, std::min(blocking.split, sizes.k));
   g.splits = ceil_div(sizes.k, g.split);
   g.split_mode = blocking.split_mode;
-  g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), e) * e;
-  g.split_words = ceil_div(g.split, e);
+  const MicroKernel& tallest_of = *tallest_micro(menu, blocking.mr, blocking.nr);
+  const std::int64_t grain = tallest_of.grain * e;
+  g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), grain) * grain;
+  g.split_words = panel_words(tallest_of, ceil_div(g.split, e));
   g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
   g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
   g.n_panels = ceil_div(sizes.n, nr);
   g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;
   // B is read once by one row of tiles, and in longer runs where A stays in a core's cache nevertheless.
-  const std::int64_t tallest = tallest_micro(menu, blocking.mr, blocking.nr)->mr;
-  if (g.reads_prepacked && sizes.m <= tallest) g.kc = std::max(g.kc, kPanelsABytes / 4 / tallest * e);
+  const std::int64_t tallest = tallest_of.mr;
+  if (g.reads_prepacked && sizes.m <= tallest)
+    g.kc = std::max(g.kc, ceil_div(kPanelsABytes / 4 / tallest * e, grain) * grain);
   cut_columns(g, blocking);
   g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set

@@ -42,10 +42,14 @@ enum MicroFlags : unsigned {
 };
 using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, const std::int64_t* b_panels, void* acc,
                          std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale);
+// Of a kernel with a grain the panel of A is [words / grain][mr][grain], the last words being 0 up to a whole grain;
+// and `words` of all calls but a panel's last are whole grains.
 struct MicroKernel {
   std::int32_t mr, nr;
   MicroFn run;
+  std::int32_t grain = 1;
 };
+inline constexpr std::int32_t kGrain = 16;  // of tiles
 
 // One operand: P (m of A, n of B) by K, in elements of `type`.
 struct PackSource {
@@ -169,11 +173,19 @@ struct IsaTable {
   MostFn most;
   InPlaceKernelFn in_place;
   FmhaKernels fmha[kPackKinds];  // none of integers
+  PackFn pack_tiles = nullptr;   // panels of A for kernels with a grain
+};
+
+// What tile instructions add to the level below.
+struct AmxKernels {
+  IsaTable::Menu bf16, i8;
+  PackFn pack_tiles;
 };
 
 extern const IsaTable kIsaV3;
 extern const IsaTable kIsaV4;
 extern const IsaTable kIsaV4Bf16;
+extern const AmxKernels kAmx;
 
 }  // namespace host
 }  // namespace v1

@@ -79,6 +79,11 @@ void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std
   }
 }
 
+void pack_panel(const IsaTable& isa, const MicroKernel& micro, const PackSource& a, std::int64_t m0, std::int64_t count,
+                std::int64_t k0, std::int64_t length, void* panel) noexcept {
+  (micro.grain > 1 ? isa.pack_tiles : isa.pack)(a, m0, count, micro.mr, k0, length, panel);
+}
+
 PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept {
   if (args.b_prepacked) {
     const std::int64_t entry = args.batch_stride_b == 0 ? 0 : batch;

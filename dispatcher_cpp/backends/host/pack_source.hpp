@@ -24,6 +24,15 @@ PackSource make_pack_source(PackKind kind, DType type, const void* base, std::in
 void pack_columns(const IsaTable& isa, const PackSource& b, std::int64_t n0, std::int64_t count, std::int64_t width,
                   std::int64_t k0, std::int64_t length, std::int64_t stride, void* panels) noexcept;
 
+/// Words of a row in a panel of A of so many words of K.
+constexpr std::int64_t panel_words(const MicroKernel& micro, std::int64_t words) noexcept {
+  return (words + micro.grain - 1) / micro.grain * micro.grain;
+}
+
+/// Rows [m0, m0 + count) of A x k [k0, k0 + length) as the kernel's panel; rows beyond `count` are zero.
+void pack_panel(const IsaTable& isa, const MicroKernel& micro, const PackSource& a, std::int64_t m0, std::int64_t count,
+                std::int64_t k0, std::int64_t length, void* panel) noexcept;
+
 /// B of entry `batch` of a product, as its layout or GemmArgs::b_prepacked says.
 PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept;
 

@@ -96,17 +96,17 @@ class StreamKGemm {
     unsigned char* a_panels = slot + g_.slot_a_offset;
     unsigned char* b_panel = slot + g_.slot_b_offset;
     for (std::int64_t k0 = k_begin; k0 < k_end; k0 += g_.kc) {
-      const std::int64_t depth = std::min(g_.kc, k_end - k0), words = ceil_div(depth, e);
+      const std::int64_t depth = std::min(g_.kc, k_end - k0), words = ceil_div(depth, e),
+                         a_words = panel_words(*g_.micro, words);
       const unsigned flags = k0 == k_begin ? 0U : kAccumulate;
       for (std::int64_t i = 0; i < t.rows; i += mr_)
-        g_.isa->pack(a, t.m0 + i, std::min(mr_, t.rows - i), static_cast<int>(mr_), k0, depth,
-                     a_panels + i * words * 4);
+        pack_panel(*g_.isa, *g_.micro, a, t.m0 + i, std::min(mr_, t.rows - i), k0, depth, a_panels + i * a_words * 4);
       for (std::int64_t j = 0; j < t.columns; j += nr_) {
         const std::int64_t stride = words * kPanelColumns;
         const std::array<std::int64_t, kMostPanels> at{0, stride, 2 * stride, 3 * stride};
         pack_columns(*g_.isa, b, t.n0 + j, std::min(nr_, t.columns - j), nr_, k0, depth, stride, b_panel);
         for (std::int64_t i = 0; i < t.rows; i += mr_)
-          g_.micro->run(words, a_panels + i * words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4, g_.acc_ld,
+          g_.micro->run(words, a_panels + i * a_words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4, g_.acc_ld,
                         flags, nullptr, nullptr);
       }
     }
@@ -222,7 +222,8 @@ StreamKGeometry make_stream_k_geometry(const Blocking& blocking, const StreamKCu
   const std::int64_t rows = std::min(cut.tile_m, sizes.m), columns = std::min(cut.tile_n, sizes.n);
   g.micro = pick_micro(blocking.isa->menu[static_cast<int>(blocking.kind)], blocking.mr, blocking.nr, rows);
   const std::int64_t mr = g.micro->mr, nr = g.micro->nr, e = elements_per_word(g.kind);
-  g.kc = ceil_div(std::min(std::max<std::int64_t>(1, blocking.kc), sizes.k), e) * e;
+  const std::int64_t grain = g.micro->grain * e;
+  g.kc = ceil_div(std::min(std::max<std::int64_t>(1, blocking.kc), sizes.k), grain) * grain;
   g.m_panels = ceil_div(rows, mr);
   g.n_panels = ceil_div(columns, nr);
   g.acc_ld = g.n_panels * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set

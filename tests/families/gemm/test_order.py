@@ -65,6 +65,12 @@ def test_a_cpu_adds_up_bf16_by_pairs_where_it_can() -> None:
     assert order_of(BF16, HOST, ("x86_64_v3", "x86_64_v4_bf16")).whole == "host one by one"
 
 
+def test_tile_instructions_add_up_pairs_in_their_own_way() -> None:
+    tiles = {order_of(BF16, replace(HOST, mr=rows), ("x86_64_amx",)).whole for rows in (16, 32)}
+    assert tiles == {"host tiles"}
+    assert order_of(parse_canonical("gemm_fp32_rcr"), replace(HOST, mr=32), ("x86_64_amx",)).whole == "host one by one"
+
+
 @pytest.mark.parametrize(
     ("constraints", "takes"),
     [

@@ -29,6 +29,8 @@ from ckgen.model.config import Config
 from ckgen.model.dtype import DType
 
 _DOTS_FROM = CPU_LEVELS.index("x86_64_v4_bf16")
+_TILE_ROWS = 16
+"""Of AMX: no other register tile of a CPU has a multiple of so many rows."""
 _UNIVERSAL = (TilePipeline.MEM, TilePipeline.COMPV3, TilePipeline.COMPV4)
 """Main loops over one block product, which takes the K of a warp tile by the K of a warp tile."""
 
@@ -39,7 +41,7 @@ def order_of(signature: GemmSignature, config: Config, archs: Iterable[str]) -> 
         return NO_ORDER  # tiles decide where K is cut; what a shipped kernel does is not told
     if isinstance(config, HostConfig):
         levels = [CPU_LEVELS.index(arch) for arch in archs if arch in CPU_LEVELS]
-        return Order(_host(signature, min(levels))) if levels else NO_ORDER
+        return Order(_host(signature, config, min(levels))) if levels else NO_ORDER
     words = _words(signature, config)
     whole = "exact" if signature.acc is DType.INT32 and words else words
     return Order(whole, f"{words} splits of {_split_step(config)}") if words else NO_ORDER
@@ -78,15 +80,17 @@ def _split_step(config: Config) -> int:
     return config.macro_tile.k
 
 
-def _host(signature: GemmSignature, level: int) -> str:
+def _host(signature: GemmSignature, config: HostConfig, level: int) -> str:
     """Packed panels are added up one K after the other; bf16 and what is exact in it by pairs, where there is such an
-    instruction, as `host_kind` of backends/host/blocking.cpp has it."""
+    instruction, as `host_kind` of backends/host/blocking.cpp has it. Tile instructions round pairs their own way."""
     if signature.acc is DType.INT32:
         return "exact"
     narrow = all(one is DType.BF16 or _is_float8(one) for one in (signature.a, signature.b))
     grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
     combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
-    return "host pairs" if narrow and not grouped and not combines and level >= _DOTS_FROM else "host one by one"
+    if not narrow or grouped or combines or level < _DOTS_FROM:
+        return "host one by one"
+    return "host tiles" if config.mr % _TILE_ROWS == 0 else "host pairs"
 
 
 def _is_float8(dtype: DType) -> bool:

@@ -1,0 +1,141 @@
+// Register tiles of AMX: 16 rows of A by 16 words of K, times 16 words by 16 columns of B, into 16 x 16 sums.
+//
+// Only this file is compiled with tile instructions; all else that such a CPU runs is of the level below
+// (blocking.cpp). Sums are in the order of K, pairs of bf16 one after the other, subnormal numbers being 0 (Intel's
+// manual, TDPBF16PS).
+#define CKGEN_HOST_LEVEL 5
+#include "backends/host/isa_table.hpp"
+#include "backends/host/isa_transpose.hpp"
+
+#include <immintrin.h>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+constexpr int kRows = 16;
+constexpr std::int64_t kTileBytes = 1024;
+
+// What LDTILECFG reads: tiles 0 to 3 are sums, 4 and 5 of A, 6 and 7 of B. A has `words` words of K, and B so many
+// rows.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+  explicit constexpr TileConfig(int words) {
+    for (int t = 0; t < 8; ++t) {
+      row_bytes[t] = static_cast<std::uint16_t>(t == 4 || t == 5 ? words * 4 : 64);
+      rows[t] = static_cast<std::uint8_t>(t >= 6 ? words : kRows);
+    }
+  }
+};
+constexpr TileConfig kWhole{kGrain};
+
+// Tile numbers are part of an instruction, so that products are written out. The asm of GCC's tile intrinsics does not
+// say that it reads memory: what is stored before stays before.
+#define CKGEN_PRODUCT_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
+#define CKGEN_PRODUCT_I8(c, a, b) _tile_dpbusd(c, a, b)
+#define CKGEN_AMX_KERNEL(name, multiply, two_rows)                                                           \
+  void name(std::int64_t words, const void* a_panel, const void* b, const std::int64_t* b_panels, void* acc, \
+            std::int64_t ld, unsigned flags, const float*, const float*) {                                   \
+    constexpr std::int64_t kABytes = (two_rows ? 2 : 1) * kTileBytes;                                        \
+    const auto* a = static_cast<const unsigned char*>(a_panel);                                              \
+    const auto* left = static_cast<const unsigned char*>(b) + b_panels[0] * 4;                               \
+    const auto* right = static_cast<const unsigned char*>(b) + b_panels[1] * 4;                              \
+    auto* c = static_cast<unsigned char*>(acc);                                                              \
+    auto* below = c + kRows * ld * 4;                                                                        \
+    bool loaded = (flags & kAccumulate) != 0;                                                                \
+    for (std::int64_t k = 0; k < words;) {                                                                   \
+      const std::int64_t now = words - k < kGrain ? words - k : kGrain,                                      \
+                         end = now < kGrain ? words : words - words % kGrain;                                \
+      const TileConfig part(static_cast<int>(now));                                                          \
+      __asm__ volatile("" ::: "memory");                                                                     \
+      _tile_loadconfig(now < kGrain ? &part : &kWhole);                                                      \
+      if (loaded) {                                                                                          \
+        _tile_loadd(0, c, ld * 4);                                                                           \
+        _tile_loadd(1, c + 64, ld * 4);                                                                      \
+        if (two_rows) {                                                                                      \
+          _tile_loadd(2, below, ld * 4);                                                                     \
+          _tile_loadd(3, below + 64, ld * 4);                                                                \
+        }                                                                                                    \
+      }                                                                                                      \
+      for (; k < end; k += now) {                                                                            \
+        _tile_loadd(6, left + k * 64, 64);                                                                   \
+        _tile_loadd(4, a, 64);                                                                               \
+        multiply(0, 4, 6);                                                                                   \
+        _tile_loadd(7, right + k * 64, 64);                                                                  \
+        multiply(1, 4, 7);                                                                                   \
+        if (two_rows) {                                                                                      \
+          _tile_loadd(5, a + kTileBytes, 64);                                                                \
+          multiply(2, 5, 6);                                                                                 \
+          multiply(3, 5, 7);                                                                                 \
+        }                                                                                                    \
+        a += kABytes;                                                                                        \
+      }                                                                                                      \
+      _tile_stored(0, c, ld * 4);                                                                            \
+      _tile_stored(1, c + 64, ld * 4);                                                                       \
+      if (two_rows) {                                                                                        \
+        _tile_stored(2, below, ld * 4);                                                                      \
+        _tile_stored(3, below + 64, ld * 4);                                                                 \
+      }                                                                                                      \
+      loaded = true;                                                                                         \
+    }                                                                                                        \
+    _tile_release();                                                                                         \
+    __asm__ volatile("" ::: "memory");                                                                       \
+  }
+CKGEN_AMX_KERNEL(bf16_16x32, CKGEN_PRODUCT_BF16, false)
+CKGEN_AMX_KERNEL(bf16_32x32, CKGEN_PRODUCT_BF16, true)
+CKGEN_AMX_KERNEL(i8_16x32, CKGEN_PRODUCT_I8, false)
+CKGEN_AMX_KERNEL(i8_32x32, CKGEN_PRODUCT_I8, true)
+#undef CKGEN_AMX_KERNEL
+#undef CKGEN_PRODUCT_BF16
+#undef CKGEN_PRODUCT_I8
+
+bool are_words_in_place(const PackSource& s) {
+  return s.k_contiguous && !s.preshuffled && !s.prepacked && s.op == OperandOp::none && s.kind == PackKind::bf16 &&
+         s.type == DType::bf16;
+}
+
+// Rows [p0, p0 + count) x k [k0, k0 + length) as [words / kGrain][width][kGrain], where the words lie so in memory.
+void copy_rows(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+               std::int64_t length, unsigned char* panel) {
+  for (std::int64_t r = 0; r < width; ++r) {
+    const unsigned char* row = nullptr;
+    if (r < count) row = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * 2;
+    unsigned char* to = panel + r * 64;
+    for (std::int64_t k = 0; k < length; k += 2 * kGrain, to += width * 64) {
+      const std::int64_t left = row == nullptr ? 0 : length - k;
+      const __mmask32 take = left >= 32 ? 0xffffffffU : static_cast<__mmask32>((std::uint64_t{1} << left) - 1);
+      _mm512_store_si512(to, _mm512_maskz_loadu_epi16(take, row == nullptr ? panel : row + k * 2));
+    }
+  }
+}
+
+void pack_tiles(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                std::int64_t length, void* panel) {
+  auto* out = static_cast<unsigned char*>(panel);
+  if (are_words_in_place(s)) return copy_rows(s, p0, count, width, k0, length, out);
+  const std::int64_t step = std::int64_t{kGrain} * elements_per_word(s.kind);
+  for (std::int64_t k = 0; k < length; k += step)
+    for (int r = 0; r < width; r += kRows, out += kTileBytes) {
+      __m512i words[kRows] = {};
+      const std::int64_t here = count - r;
+      if (here > 0)
+        kIsaV4Bf16.pack(s, p0 + r, here < kRows ? here : kRows, kRows, k0 + k, length - k < step ? length - k : step,
+                        words);
+      transpose16(words);
+      for (int i = 0; i < kRows; ++i) _mm512_store_si512(out + i * 64, words[i]);
+    }
+}
+
+constexpr MicroKernel kBf16[] = {{16, 32, &bf16_16x32, kGrain}, {32, 32, &bf16_32x32, kGrain}};
+constexpr MicroKernel kI8[] = {{16, 32, &i8_16x32, kGrain}, {32, 32, &i8_32x32, kGrain}};
+
+}  // namespace
+
+constinit const AmxKernels kAmx = {{kBf16, 2}, {kI8, 2}, &pack_tiles};
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
