@@ -1,5 +1,6 @@
 // How products are cut into parts and blocks, and how much workspace their parts take: the rules in numbers.
 #include "backends/host/blocking.hpp"
+#include "backends/host/pack_source.hpp"
 #include "backends/host/parts.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
@@ -8,6 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
 
 namespace test_host_cuts {
 
@@ -125,8 +129,63 @@ TEST(HostCuts, PanelsAreOfTheKindThatTheTypesAllow) {
   EXPECT_EQ(table_for(Isa::x86_64_v3), &kIsaV3);
   EXPECT_EQ(table_for(Isa::x86_64_v4), &kIsaV4);
   EXPECT_EQ(table_for(Isa::x86_64_v4_bf16), &kIsaV4Bf16);
-  EXPECT_EQ(table_for(Isa::x86_64_amx), &kIsaV4Bf16);
   EXPECT_EQ(table_for(static_cast<Isa>(4)), nullptr);
+}
+
+TEST(HostCuts, TilesStandBehindTheKernelsOfTheLevelBelowAndAreNotMixedWithThem) {
+  const IsaTable& amx = *table_for(Isa::x86_64_amx);
+  const auto bf16 = static_cast<int>(PackKind::bf16), f32 = static_cast<int>(PackKind::f32);
+  EXPECT_EQ(amx.menu[f32].kernels, kIsaV4Bf16.menu[f32].kernels);
+  ASSERT_EQ(amx.menu[bf16].count, kIsaV4Bf16.menu[bf16].count + 2);
+  EXPECT_EQ(amx.menu[bf16].kernels[0].run, kIsaV4Bf16.menu[bf16].kernels[0].run);
+  for (const int m : {1, 16, 17, 33, 48}) {
+    const MicroKernel* tile = pick_micro(amx.menu[bf16], 32, 32, m);
+    EXPECT_EQ(tile->grain, kGrain) << m;
+    EXPECT_EQ(tile->mr, m == 1 || m == 16 ? 16 : 32) << m;
+    EXPECT_EQ(pick_micro(amx.menu[bf16], 14, 32, m)->grain, 1) << m;
+  }
+}
+
+TEST(HostCuts, TilesTakeKInWholeGrainsButForTheLast) {
+  Blocking b{};
+  b.isa = table_for(Isa::x86_64_amx);
+  b.kind = PackKind::bf16;
+  b.mr = b.nr = 32;
+  b.block_m = b.block_n = 64;
+  b.kc = 33;
+  b.split = 1000;
+  b.threads = 1;
+  const Geometry g = make_geometry(traits_of(DType::bf16, DType::bf16), b, {40, 40, 1000, 1});
+  EXPECT_EQ(g.kc, 64);            // 33 elements are two grains of 32
+  EXPECT_EQ(g.split_words, 512);  // 500 of bf16
+  EXPECT_EQ(g.depth % 32, 1000 % 32);
+}
+
+TEST(HostCuts, PanelsOfTilesHaveRowsOfWholeGrains) {
+  if (!isa_available(Isa::x86_64_v4_bf16)) GTEST_SKIP() << cpu_brand();
+  const IsaTable& amx = *table_for(Isa::x86_64_amx);
+  constexpr int kRows = 19, kK = 77, kLd = 96, kMr = 32, kGrains = 3;
+  std::vector<std::uint16_t> a(kRows * kLd), turned(kLd * kRows);
+  for (int r = 0; r < kRows; ++r)
+    for (int k = 0; k < kLd; ++k) {
+      a[r * kLd + k] = static_cast<std::uint16_t>(1 + r * 256 + k);
+      turned[k * kRows + r] = a[r * kLd + k];
+    }
+  struct alignas(64) Panel {
+    std::uint16_t words[kGrains][kMr][2 * kGrain];
+  };
+  for (const bool k_contiguous : {true, false}) {
+    const auto panel = std::make_unique<Panel>();
+    std::memset(panel.get(), 0xff, sizeof(Panel));
+    const PackSource source = make_pack_source(PackKind::bf16, DType::bf16, k_contiguous ? a.data() : turned.data(),
+                                               k_contiguous ? kLd : kRows, k_contiguous, false);
+    amx.pack_tiles(source, 2, kRows - 2, kMr, 6, kK, panel.get());
+    for (int k = 0; k < kGrains * 2 * kGrain; ++k)
+      for (int r = 0; r < kMr; ++r) {
+        const int expected = r < kRows - 2 && k < kK ? a[(r + 2) * kLd + k + 6] : 0;
+        ASSERT_EQ(panel->words[k / 32][r][k % 32], expected) << k_contiguous << " row " << r << " k " << k;
+      }
+  }
 }
 
 // A panel: sizes, scales of 16 rows, values in whole chunks of 64 that no cache set is crowded by. A thread: its part

@@ -11,7 +11,8 @@ inline namespace v1 {
 namespace host {
 
 /// The blocking of m rows whose geometry reads B in place. `blocking` itself for: more than kInPlaceRows rows, B
-/// row-major, preshuffled or of two tensors, types or levels that have no kernel (isa_in_place.hpp).
+/// row-major, preshuffled or of two tensors, tile instructions, which round their own way, types or levels that have no
+/// kernel (isa_in_place.hpp).
 Blocking in_place_blocking(const GemmTraits& traits, const Blocking& blocking, std::int64_t m) noexcept;
 
 /// Whether that is faster than the kernels of small_m.hpp, whose order of additions is their own.

@@ -34,63 +34,54 @@ constexpr TileConfig kWhole{kGrain};
 
 // Tile numbers are part of an instruction, so that products are written out. The asm of GCC's tile intrinsics does not
 // say that it reads memory: what is stored before stays before.
-#define CKGEN_PRODUCT_BF16(c, a, b) _tile_dpbf16ps(c, a, b)
-#define CKGEN_PRODUCT_I8(c, a, b) _tile_dpbusd(c, a, b)
-#define CKGEN_AMX_KERNEL(name, multiply, two_rows)                                                           \
-  void name(std::int64_t words, const void* a_panel, const void* b, const std::int64_t* b_panels, void* acc, \
-            std::int64_t ld, unsigned flags, const float*, const float*) {                                   \
-    constexpr std::int64_t kABytes = (two_rows ? 2 : 1) * kTileBytes;                                        \
-    const auto* a = static_cast<const unsigned char*>(a_panel);                                              \
-    const auto* left = static_cast<const unsigned char*>(b) + b_panels[0] * 4;                               \
-    const auto* right = static_cast<const unsigned char*>(b) + b_panels[1] * 4;                              \
-    auto* c = static_cast<unsigned char*>(acc);                                                              \
-    auto* below = c + kRows * ld * 4;                                                                        \
-    bool loaded = (flags & kAccumulate) != 0;                                                                \
-    for (std::int64_t k = 0; k < words;) {                                                                   \
-      const std::int64_t now = words - k < kGrain ? words - k : kGrain,                                      \
-                         end = now < kGrain ? words : words - words % kGrain;                                \
-      const TileConfig part(static_cast<int>(now));                                                          \
-      __asm__ volatile("" ::: "memory");                                                                     \
-      _tile_loadconfig(now < kGrain ? &part : &kWhole);                                                      \
-      if (loaded) {                                                                                          \
-        _tile_loadd(0, c, ld * 4);                                                                           \
-        _tile_loadd(1, c + 64, ld * 4);                                                                      \
-        if (two_rows) {                                                                                      \
-          _tile_loadd(2, below, ld * 4);                                                                     \
-          _tile_loadd(3, below + 64, ld * 4);                                                                \
-        }                                                                                                    \
-      }                                                                                                      \
-      for (; k < end; k += now) {                                                                            \
-        _tile_loadd(6, left + k * 64, 64);                                                                   \
-        _tile_loadd(4, a, 64);                                                                               \
-        multiply(0, 4, 6);                                                                                   \
-        _tile_loadd(7, right + k * 64, 64);                                                                  \
-        multiply(1, 4, 7);                                                                                   \
-        if (two_rows) {                                                                                      \
-          _tile_loadd(5, a + kTileBytes, 64);                                                                \
-          multiply(2, 5, 6);                                                                                 \
-          multiply(3, 5, 7);                                                                                 \
-        }                                                                                                    \
-        a += kABytes;                                                                                        \
-      }                                                                                                      \
-      _tile_stored(0, c, ld * 4);                                                                            \
-      _tile_stored(1, c + 64, ld * 4);                                                                       \
-      if (two_rows) {                                                                                        \
-        _tile_stored(2, below, ld * 4);                                                                      \
-        _tile_stored(3, below + 64, ld * 4);                                                                 \
-      }                                                                                                      \
-      loaded = true;                                                                                         \
-    }                                                                                                        \
-    _tile_release();                                                                                         \
-    __asm__ volatile("" ::: "memory");                                                                       \
+template <int MR>
+void micro_bf16(std::int64_t words, const void* a_panel, const void* b, const std::int64_t* b_panels, void* acc,
+                std::int64_t ld, unsigned flags, const float*, const float*) {
+  constexpr bool kTwoRows = MR == 2 * kRows;
+  static_assert(kTwoRows || MR == kRows);
+  const auto* a = static_cast<const unsigned char*>(a_panel);
+  const auto* left = static_cast<const unsigned char*>(b) + b_panels[0] * 4;
+  const auto* right = static_cast<const unsigned char*>(b) + b_panels[1] * 4;
+  auto* c = static_cast<unsigned char*>(acc);
+  auto* below = c + kRows * ld * 4;
+  bool has_sums = (flags & kAccumulate) != 0;
+  for (std::int64_t k = 0; k < words;) {
+    const bool is_whole = words - k >= kGrain;
+    const std::int64_t step = is_whole ? kGrain : words - k, end = is_whole ? words - words % kGrain : words;
+    const TileConfig rest(static_cast<int>(step));
+    __asm__ volatile("" ::: "memory");
+    _tile_loadconfig(is_whole ? &kWhole : &rest);  // all tiles are 0 then
+    if (has_sums) {
+      _tile_loadd(0, c, ld * 4);
+      _tile_loadd(1, c + 64, ld * 4);
+      if constexpr (kTwoRows) {
+        _tile_loadd(2, below, ld * 4);
+        _tile_loadd(3, below + 64, ld * 4);
+      }
+    }
+    for (; k < end; k += step, a += MR * 64) {
+      _tile_loadd(6, left + k * 64, 64);
+      _tile_loadd(4, a, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_loadd(7, right + k * 64, 64);
+      _tile_dpbf16ps(1, 4, 7);
+      if constexpr (kTwoRows) {
+        _tile_loadd(5, a + kTileBytes, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+      }
+    }
+    _tile_stored(0, c, ld * 4);
+    _tile_stored(1, c + 64, ld * 4);
+    if constexpr (kTwoRows) {
+      _tile_stored(2, below, ld * 4);
+      _tile_stored(3, below + 64, ld * 4);
+    }
+    has_sums = true;
   }
-CKGEN_AMX_KERNEL(bf16_16x32, CKGEN_PRODUCT_BF16, false)
-CKGEN_AMX_KERNEL(bf16_32x32, CKGEN_PRODUCT_BF16, true)
-CKGEN_AMX_KERNEL(i8_16x32, CKGEN_PRODUCT_I8, false)
-CKGEN_AMX_KERNEL(i8_32x32, CKGEN_PRODUCT_I8, true)
-#undef CKGEN_AMX_KERNEL
-#undef CKGEN_PRODUCT_BF16
-#undef CKGEN_PRODUCT_I8
+  _tile_release();
+  __asm__ volatile("" ::: "memory");
+}
 
 bool are_words_in_place(const PackSource& s) {
   return s.k_contiguous && !s.preshuffled && !s.prepacked && s.op == OperandOp::none && s.kind == PackKind::bf16 &&
@@ -129,12 +120,11 @@ void pack_tiles(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
     }
 }
 
-constexpr MicroKernel kBf16[] = {{16, 32, &bf16_16x32, kGrain}, {32, 32, &bf16_32x32, kGrain}};
-constexpr MicroKernel kI8[] = {{16, 32, &i8_16x32, kGrain}, {32, 32, &i8_32x32, kGrain}};
+constexpr MicroKernel kBf16[] = {{16, 32, &micro_bf16<16>, kGrain}, {32, 32, &micro_bf16<32>, kGrain}};
 
 }  // namespace
 
-constinit const AmxKernels kAmx = {{kBf16, 2}, {kI8, 2}, &pack_tiles};
+constinit const AmxKernels kAmx = {{kBf16, 2}, &pack_tiles};
 
 }  // namespace host
 }  // namespace v1

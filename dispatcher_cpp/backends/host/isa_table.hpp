@@ -178,7 +178,7 @@ struct IsaTable {
 
 // What tile instructions add to the level below.
 struct AmxKernels {
-  IsaTable::Menu bf16, i8;
+  IsaTable::Menu bf16;
   PackFn pack_tiles;
 };
 
