@@ -20,7 +20,7 @@ BELOW: dict[str, set[str]] = {
     "plan": {"gpu", "operation", "gemm", "select"},
     "run": {"gpu", "operation", "select"},
     "explain": {"operation", "select"},
-    "c_api": {"operation", "signature"},
+    "c_api": {"gpu", "operation", "signature"},
 }
 OPERATIONS = {file.parent.name for file in SOURCES.glob("*/operation.cpp")}
 PRODUCTS = {"grouped_gemm", "moe"}
