@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,7 +16,9 @@ from ckgen.fuzz.case import Case
 from ckgen.measure.conditions import Conditions, Place
 from ckgen.measure.errors import errors_of
 from ckgen.measure.loaded import Loaded
+from ckgen.measure.memory import Workspace
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
+from ckgen.measure.trial import Trial
 from ckgen.measure.worker import Worker
 from ckgen.tune.search import CONFIRM, Rung, search
 
@@ -105,3 +108,23 @@ def test_another_problem_is_verified_anew_and_so_is_the_first_after_it(counted: 
     for problem in (counted.problem, replace(counted.problem, seed=4), counted.problem, counted.problem):
         counted.measure(worker, problem, CONFIRM, some)
     assert counted.did["verifications"] == 3 * len(some)
+
+
+def test_what_is_timed_goes_on_using_its_workspace_when_another_needs_a_larger_one(
+    bad: Bad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Loaded(bad.library, "good", bad.contents, Place.HOST)
+    real, made, used = loaded.memory.workspace, list[weakref.ref[Workspace]](), list[int]()
+
+    def workspace(size: int) -> Workspace:
+        room = real(size)
+        made.append(weakref.ref(room))
+        return room
+
+    monkeypatch.setattr(loaded.memory, "workspace", workspace)
+    monkeypatch.setattr(loaded.dispatcher, "launcher", lambda plan, args, address: used.append(address))
+    trial = Trial(loaded, bad.problem(), Conditions(), lambda word: None)
+    for candidate in loaded.candidates(bad.problem()):
+        trial.body(candidate, 0.0)
+    alive = {room.address for one in made if (room := one()) is not None}
+    assert len({*used}) > 1 and {*used} <= alive

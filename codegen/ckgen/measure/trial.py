@@ -63,7 +63,7 @@ class Trial:
         self._sets: dict[str, int] = {}
         self._right: dict[Candidate, Errors] = {}
         self._seconds: dict[Candidate, float] = {}
-        self._room: Workspace = loaded.memory.workspace(0)
+        self._rooms: list[Workspace] = [loaded.memory.workspace(0)]  # bodies made before go on using theirs
         self._flush = loaded.memory.flusher() if conditions.flush else None
 
     def check(self, candidate: Candidate) -> Errors:
@@ -107,9 +107,9 @@ class Trial:
         if data not in self._sets:
             size = bytes_of(self._given[data])
             self._sets[data] = self._conditions.rotating or sets_by_bytes(size, memory.cache)
-        if self._room.size < ready.plan.workspace_size:
-            self._room = memory.workspace(ready.plan.workspace_size)
-        room, launcher = self._room, self._loaded.dispatcher.launcher
+        if self._rooms[-1].size < ready.plan.workspace_size:
+            self._rooms.append(memory.workspace(ready.plan.workspace_size))
+        room, launcher = self._rooms[-1], self._loaded.dispatcher.launcher
         calls = tuple(launcher(ready.plan, one.args, room.address) for one in self._timed_on(data))
         return Body(calls, rest, self._flush, self._seconds.get(candidate), memory.clock)
 
