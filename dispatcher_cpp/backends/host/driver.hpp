@@ -76,6 +76,9 @@ struct Geometry {
 // The kernel of a menu for m rows in as few panels as the largest tile, mr x nr, allows: the smallest that still does.
 const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::int32_t nr, std::int64_t m) noexcept;
 
+// Whether its products are of tile instructions.
+bool has_tiles(const Blocking& blocking) noexcept;
+
 // Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.
 Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
 

@@ -58,6 +58,9 @@ Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamK
   return s;
 }
 
+// Of A that the kernels of small_m.hpp take at a time; for more they read B again.
+constexpr std::int64_t kRowsReadOnce = 4;
+
 // ---- whole products -------------------------------------------------------------------------------------------------
 
 // How prepacked B is computed: int8 four products at a time where there are such kernels.
@@ -82,7 +85,8 @@ std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
   const bool any_order = rows == RowOrder::any || is_exact(traits);
-  blocking.few_rows = any_order && !is_faster_in_place(traits, blocking, args.m);
+  const bool is_faster_packed = args.m > kRowsReadOnce && has_tiles(blocking);
+  blocking.few_rows = any_order && !is_faster_packed && !is_faster_in_place(traits, blocking, args.m);
   if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
   const Blocking whole =
       args.b_prepacked ? prepacked_blocking(traits, blocking) : in_place_blocking(traits, blocking, args.m);

@@ -81,6 +81,11 @@ const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::
   return best;
 }
 
+bool has_tiles(const Blocking& b) noexcept {
+  const MicroKernel* const micro = pick_micro(b.isa->menu[static_cast<int>(b.kind)], b.mr, b.nr, 1);
+  return micro != nullptr && micro->grain > 1;
+}
+
 Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept {
   Geometry g{};
   g.isa = blocking.isa;

@@ -9,14 +9,12 @@ namespace host {
 Blocking in_place_blocking(const GemmTraits& t, const Blocking& blocking, std::int64_t m) noexcept {
   Blocking b = blocking;
   if (m > kInPlaceRows || b_is_row_major(t.layout) || t.preshuffle_b || t.b_op != OperandOp::none) return b;
-  const IsaTable::Menu& menu = b.isa->menu[static_cast<int>(b.kind)];
-  const MicroKernel* const whole = pick_micro(menu, b.mr, b.nr, m);
-  if (whole != nullptr && whole->grain > 1) return b;
+  if (has_tiles(b)) return b;
   b.in_place = b.isa->in_place(b.kind, t.b);
   if (b.in_place == nullptr) return b;
   // One block of all rows, in panels of as many as the kernels take at a time.
   b.block_m = std::max<std::int64_t>(b.block_m, kInPlaceRows);
-  const MicroKernel* micro = pick_micro(menu, kInPlaceRows / 2, b.nr, m);
+  const MicroKernel* micro = pick_micro(b.isa->menu[static_cast<int>(b.kind)], kInPlaceRows / 2, b.nr, m);
   if (micro != nullptr) b.mr = micro->mr;
   return b;
 }

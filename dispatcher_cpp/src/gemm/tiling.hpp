@@ -66,7 +66,8 @@ inline Wide stream_k_cost(const InstanceDesc& instance, const Sizes& sizes, std:
   return (cost + k - 1) / k;
 }
 
-/// Waves of workgroups (on a CPU: register tiles per core) times the cost of one; stream-K has no waves.
+/// Waves of workgroups (on a CPU: register tiles per core) times the cost of one; stream-K has no waves. Tile
+/// instructions, which alone have a multiple of 16 rows on a CPU, cost a quarter.
 inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::uint32_t cu_num) noexcept {
   if (instance.stream_k.is_used()) return stream_k_cost(instance, sizes, cu_num);
   const HostConfig& host = instance.host_config;
@@ -75,7 +76,8 @@ inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::
   const Wide count = tiles(tile, sizes);
   const Wide waves =
       count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus)} : (count + cus - 1) / cus;
-  return waves * tile_cost(static_cast<std::uint64_t>(tile.m), static_cast<std::uint64_t>(tile.n));
+  const Wide cost = waves * tile_cost(static_cast<std::uint64_t>(tile.m), static_cast<std::uint64_t>(tile.n));
+  return host.mr > 0 && host.mr % 16 == 0 ? cost / 4 : cost;
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -33,6 +33,11 @@ class HostConfig:
         return Tile(self.mc, self.nc, self.kc)
 
     @property
+    def has_tiles(self) -> bool:
+        """Whether AMX's tile instructions compute it: no other register tile has a multiple of 16 rows."""
+        return self.mr % 16 == 0
+
+    @property
     def k_grain(self) -> int:
         """K is taken one by one at its end."""
         return 1

@@ -29,8 +29,6 @@ from ckgen.model.config import Config
 from ckgen.model.dtype import DType
 
 _DOTS_FROM = CPU_LEVELS.index("x86_64_v4_bf16")
-_TILE_ROWS = 16
-"""Of AMX: no other register tile of a CPU has a multiple of so many rows."""
 _UNIVERSAL = (TilePipeline.MEM, TilePipeline.COMPV3, TilePipeline.COMPV4)
 """Main loops over one block product, which takes the K of a warp tile by the K of a warp tile."""
 
@@ -90,7 +88,7 @@ def _host(signature: GemmSignature, config: HostConfig, level: int) -> str:
     combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
     if not narrow or grouped or combines or level < _DOTS_FROM:
         return "host one by one"
-    return "host tiles" if config.mr % _TILE_ROWS == 0 else "host pairs"
+    return "host tiles" if config.has_tiles else "host pairs"
 
 
 def _is_float8(dtype: DType) -> bool:
