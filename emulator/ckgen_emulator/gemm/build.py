@@ -170,7 +170,9 @@ def _link(pieces: Sequence[_Piece], registry: Entry, context: BuildContext) -> P
             lambda outcome: context.say(failed_command(outcome)),
         )
         made = work.path / library.name
-        _run([*shlex.split(os.environ.get("CXX") or "g++"), "-shared", "-o", str(made), str(entry), str(archive)])
+        constants = f"-Wl,-u,ckgen_{DEVICE_LIBRARY}_device_library"  # what nothing names the linker would leave out
+        compiler = shlex.split(os.environ.get("CXX") or "g++")
+        _run([*compiler, "-shared", constants, "-o", str(made), str(entry), str(archive)])
         made.replace(library)
         shutil.rmtree(work.path)
     return library

@@ -19,14 +19,6 @@ LIBRARY = "ckgen_emulated"
 DEVICE_LIBRARY = "ckgen_emulated_device"
 
 _VISIBLE = "#pragma GCC visibility push(default)\n"  # HIP's compilers hide by default
-_DEVICE_ENTRY = f"""
-#include <ckgen/device_code.hpp>
-
-namespace {DEVICE_LIBRARY} {{
-const ckgen::DeviceLibrary& device_library() noexcept;
-}}
-extern "C" const void* ckgen_{DEVICE_LIBRARY}_device_library() {{ return &{DEVICE_LIBRARY}::device_library(); }}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,7 @@ def registry_source(plan: GenerationPlan) -> str:
     header = f"include/{LIBRARY}/register.hpp"
     units = [text for path, text in texts.items() if path.endswith("/unit.cpp")]
     left_out = ("#pragma once\n", f"#include <{LIBRARY}/register.hpp>\n")
-    source = "\n".join([_VISIBLE, texts[header], *units, texts["register.cpp"], _DEVICE_ENTRY])
+    source = "\n".join([_VISIBLE, texts[header], *units, texts["register.cpp"]])
     for line in left_out:
         source = source.replace(line, "")
     return source
