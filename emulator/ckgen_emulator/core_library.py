@@ -24,10 +24,11 @@ SOURCES = Path(__file__).parent / "core"
 FLAGS = (
     "-std=c++20", "-O3", "-march=native", "-fPIC", "-fvisibility-inlines-hidden", "-ffp-contract=off",
     "-frounding-math", "-fno-math-errno", "-fno-trapping-math", "-pthread", "-Wall", "-Wextra", "-Wconversion",
-    "-Werror", "-Wno-restrict",
+    "-Werror", "-Wno-restrict", "-Wno-psabi",
 )  # fmt: skip
 """Results depend on the float flags: rounding is the emulated mode's, and nothing is contracted. -Wrestrict is wrong
-about std::string in GCC 12 (GCC bug 105651)."""
+about std::string in GCC 12 (GCC bug 105651). -Wpsabi is about vectors of 64 bytes where the CPU has none: they stay
+within one library."""
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
