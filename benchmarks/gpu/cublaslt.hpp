@@ -46,7 +46,8 @@ class CublasLt {
     const std::uint64_t most = kWorkspace;
     must("cublasLtMatmulPreferenceSetAttribute", wishes, 1, &most, sizeof most);  // MAX_WORKSPACE_BYTES
     int found = 0;
-    const int code = call("cublasLtMatmulAlgoGetHeuristic", handle_, what_, b_, a_, c_, c_, wishes, 1, &answer_, &found);
+    const int code =
+        call("cublasLtMatmulAlgoGetHeuristic", handle_, what_, b_, a_, c_, c_, wishes, 1, &answer_, &found);
     return code == 0 && found > 0 && answer_.status == 0;
   }
 
@@ -71,14 +72,10 @@ class CublasLt {
 
   static int type_of(ckgen::DType type) {  // cudaDataType_t
     switch (type) {
-      case ckgen::DType::fp16:
-        return 2;
-      case ckgen::DType::bf16:
-        return 14;
-      case ckgen::DType::fp8_ocp:
-        return 28;
-      default:
-        return 29;
+      case ckgen::DType::fp16: return 2;
+      case ckgen::DType::bf16: return 14;
+      case ckgen::DType::fp8_ocp: return 28;
+      default: return 29;
     }
   }
   template <class Value>

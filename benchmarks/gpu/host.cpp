@@ -122,4 +122,3 @@ int host(const Context& context, const std::string& sweep_file) {
               timed->max_us, timed->runs);
   return 0;
 }
-

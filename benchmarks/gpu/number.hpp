@@ -14,14 +14,10 @@ struct Number {
 
   static Number of(ckgen::DType type) {
     switch (type) {
-      case ckgen::DType::bf16:
-        return {8, 7, true};
-      case ckgen::DType::fp16:
-        return {5, 10, true};
-      case ckgen::DType::fp8_ocp:
-        return {4, 3, false};
-      default:
-        return {5, 2, true};  // bf8_ocp
+      case ckgen::DType::bf16: return {8, 7, true};
+      case ckgen::DType::fp16: return {5, 10, true};
+      case ckgen::DType::fp8_ocp: return {4, 3, false};
+      default: return {5, 2, true};  // bf8_ocp
     }
   }
   int bytes() const { return (1 + exponent_bits + fraction_bits) / 8; }
@@ -30,8 +26,7 @@ struct Number {
   double read(unsigned bits) const {
     const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
     const double fraction = std::ldexp(bits & ((1U << fraction_bits) - 1), -fraction_bits);
-    const double size =
-        exponent == 0 ? std::ldexp(fraction, 1 - bias()) : std::ldexp(1 + fraction, exponent - bias());
+    const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias()) : std::ldexp(1 + fraction, exponent - bias());
     return (bits >> (exponent_bits + fraction_bits)) & 1U ? -size : size;
   }
   /// The nearest, ties to even, of a finite value that the type holds.

@@ -28,7 +28,8 @@ int main(int count, char** words) {
     return check(context, *signature, count > 3 ? static_cast<unsigned>(std::atoi(words[3])) : 1,
                  count > 4 ? std::strtoul(words[4], nullptr, 10) : ~0UL);
   if (mode == "table" && count > 3) return table(context, *signature, words[3], count > 4 ? std::atoi(words[4]) : 11);
-  std::fprintf(stderr,
-               "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS]\n");
+  std::fprintf(
+      stderr,
+      "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS]\n");
   return 2;
 }

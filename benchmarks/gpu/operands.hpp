@@ -92,8 +92,7 @@ class Operands {
     std::normal_distribution<double> normal;
     std::uniform_int_distribution<int> whole(-2, 2);
     std::vector<double> values(size);
-    for (double& value : values)
-      value = data_ == Data::integers ? whole(random) : in_.read(in_.write(normal(random)));
+    for (double& value : values) value = data_ == Data::integers ? whole(random) : in_.read(in_.write(normal(random)));
     return values;
   }
   void draw_scales(std::mt19937& random) {
@@ -110,14 +109,12 @@ class Operands {
         a_scales_.resize(count(groups(shape_.k), shape_.m));  // [K/128][M]
         b_scales_.resize(count(groups(shape_.n), groups(shape_.k)));
         break;
-      default:
-        break;
+      default: break;
     }
     std::uniform_real_distribution<float> near(0.5F, 1.5F);
     std::uniform_int_distribution<int> power(-1, 1);
     for (auto* scales : {&a_scales_, &b_scales_})
-      for (float& scale : *scales)
-        scale = data_ == Data::integers ? std::ldexp(1.0F, power(random)) : near(random);
+      for (float& scale : *scales) scale = data_ == Data::integers ? std::ldexp(1.0F, power(random)) : near(random);
   }
   void* uploaded(const std::vector<double>& values) const {
     std::vector<unsigned char> bytes(values.size() * static_cast<std::size_t>(in_.bytes()));
@@ -144,15 +141,12 @@ class Operands {
 
   double scale_of(std::int64_t row, std::int64_t column, std::int64_t k) const {
     switch (signature_.quant) {
-      case ckgen::Quant::per_tensor:
-        return double{a_scales_[0]} * b_scales_[0];
-      case ckgen::Quant::rowwise:
-        return double{a_scales_[count(row, 1)]} * b_scales_[count(column, 1)];
+      case ckgen::Quant::per_tensor: return double{a_scales_[0]} * b_scales_[0];
+      case ckgen::Quant::rowwise: return double{a_scales_[count(row, 1)]} * b_scales_[count(column, 1)];
       case ckgen::Quant::blockscale:
         return double{a_scales_[count(k / kBlock, shape_.m) + count(row, 1)]} *
                b_scales_[count(column / kBlock, groups(shape_.k)) + count(k / kBlock, 1)];
-      default:
-        return 1;
+      default: return 1;
     }
   }
   void add_sum(std::int64_t row, std::int64_t column) {
@@ -183,8 +177,8 @@ class Operands {
       add_sum(i % 10 == 0 ? shape_.m - 1 : rows(random), i % 10 == 1 ? shape_.n - 1 : columns(random));
   }
 
-  /// A unit in C's last place; beside it what sums lose: in fp32, and of 8-bit floats in the matrix unit, which keeps 13
-  /// bits behind the point of its largest addend. Integers and their scales lose nothing.
+  /// A unit in C's last place; beside it what sums lose: in fp32, and of 8-bit floats in the matrix unit, which keeps
+  /// 13 bits behind the point of its largest addend. Integers and their scales lose nothing.
   double bound(const Sum& sum) const {
     const double last = std::ldexp(std::fabs(sum.value), -out_.fraction_bits - 1);
     if (data_ == Data::integers) return last;

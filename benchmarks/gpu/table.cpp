@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <fstream>
 #include <random>
 
 #include "cublaslt.hpp"
@@ -26,6 +28,20 @@ struct Timed {
     return us[us.size() / 2];
   }
 };
+
+/// M, N and K of each line of the file that CKGEN_SHAPES names, else the sheet of models' layers.
+std::vector<std::array<std::int64_t, 3>> problems() {
+  std::vector<std::array<std::int64_t, 3>> found;
+  if (const char* file = std::getenv("CKGEN_SHAPES")) {
+    std::ifstream lines(file);
+    char comma = 0;
+    for (std::array<std::int64_t, 3> one; lines >> one[0] >> comma >> one[1] >> comma >> one[2];) found.push_back(one);
+    return found;
+  }
+  for (const auto& nk : kNk)
+    for (const std::int64_t m : kM) found.push_back({m, nk[0], nk[1]});
+  return found;
+}
 
 /// Operands that are large enough for every problem: of a normal distribution, with scales of 1.
 class Memory {
@@ -78,43 +94,42 @@ int table(const Context& context, const Signature& signature, const std::string&
   const Memory memory(signature);
   const char* only = std::getenv("CKGEN_TABLE_SELECTED");
   std::printf("signature,m,n,k,kernel,us,is_selected\n");
-  for (const auto& nk : kNk)
-    for (const std::int64_t m : kM) {
-      const Problem problem = Problem(signature).shape(m, nk[0], nk[1]);
-      const GemmArgs args = memory.args(m, nk[0], nk[1]);
-      const Selection selected = dispatcher.select(problem, context.device);
-      std::vector<Timed> timed;
-      std::vector<Plan> plans;
-      for (const Kernel& kernel : able(dispatcher, problem, context.device, kernels)) {
-        const bool is_selected =
-            selected.instance == kernel.selection.instance && selected.k_batch == kernel.selection.k_batch;
-        const bool is_unlikely = kernel.selection.k_batch > 1 && (m < 64 || m > 4096);
-        if (!is_selected && (only != nullptr || is_unlikely)) continue;
-        if (!is_selected && m > 256 && kernel.name.find("_swap") != std::string::npos) continue;
-        const auto plan = dispatcher.plan(problem, context.device, kernel.selection);
-        if (!plan || !plan->launchable.ok()) continue;
-        if (!dispatcher.run(*plan, args, stream).ok()) continue;
-        plans.push_back(*plan);
-        timed.push_back({kernel.name, is_selected, {}});
-      }
-      if (peer.prepare(signature, m, nk[0], nk[1], args.a_scale)) timed.push_back({"cublaslt", false, {}});
-      for (int round = 0; round < rounds; ++round)
-        for (std::size_t i = 0; i < timed.size(); ++i) {
-          const std::size_t at = (i + static_cast<std::size_t>(round) * 3) % timed.size();
-          sweep(stream);
-          timer.start(stream);
-          if (at < plans.size())
-            must(dispatcher.run(plans[at], args, stream));
-          else
-            peer.run(args.a, args.b, args.c, stream);
-          timer.stop(stream);
-          timed[at].us.push_back(timer.microseconds());
-        }
-      for (Timed& one : timed)
-        std::printf("%s,%lld,%lld,%lld,%s,%.2f,%d\n", text_of(signature).c_str(), static_cast<long long>(m),
-                    static_cast<long long>(nk[0]), static_cast<long long>(nk[1]), one.name.c_str(), one.median(),
-                    one.is_selected);
-      std::fflush(stdout);
+  for (const auto& [m, n, k] : problems()) {
+    const Problem problem = Problem(signature).shape(m, n, k);
+    const GemmArgs args = memory.args(m, n, k);
+    const Selection selected = dispatcher.select(problem, context.device);
+    std::vector<Timed> timed;
+    std::vector<Plan> plans;
+    for (const Kernel& kernel : able(dispatcher, problem, context.device, kernels)) {
+      const bool is_selected =
+          selected.instance == kernel.selection.instance && selected.k_batch == kernel.selection.k_batch;
+      const bool is_unlikely = kernel.selection.k_batch > 1 && m > 4096;
+      if (!is_selected && (only != nullptr || is_unlikely)) continue;
+      if (!is_selected && m > 256 && kernel.name.find("_swap") != std::string::npos) continue;
+      const auto plan = dispatcher.plan(problem, context.device, kernel.selection);
+      if (!plan || !plan->launchable.ok()) continue;
+      if (!dispatcher.run(*plan, args, stream).ok()) continue;
+      plans.push_back(*plan);
+      timed.push_back({kernel.name, is_selected, {}});
     }
+    if (peer.prepare(signature, m, n, k, args.a_scale)) timed.push_back({"cublaslt", false, {}});
+    for (int round = 0; round < rounds; ++round)
+      for (std::size_t i = 0; i < timed.size(); ++i) {
+        const std::size_t at = (i + static_cast<std::size_t>(round) * 3) % timed.size();
+        sweep(stream);
+        timer.start(stream);
+        if (at < plans.size())
+          must(dispatcher.run(plans[at], args, stream));
+        else
+          peer.run(args.a, args.b, args.c, stream);
+        timer.stop(stream);
+        timed[at].us.push_back(timer.microseconds());
+      }
+    for (Timed& one : timed)
+      std::printf("%s,%lld,%lld,%lld,%s,%.2f,%d\n", text_of(signature).c_str(), static_cast<long long>(m),
+                  static_cast<long long>(n), static_cast<long long>(k), one.name.c_str(), one.median(),
+                  one.is_selected);
+    std::fflush(stdout);
+  }
   return 0;
 }

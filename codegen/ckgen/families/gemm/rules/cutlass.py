@@ -17,6 +17,7 @@ _CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
 _WIDE = tuple(map(str, (DType.BF16, DType.FP16)))
 _NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP)))
 _SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
+_WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
 _MOST_SUMS = 192
 _K_BYTES = 128
 _BLOCK = 128
@@ -67,7 +68,7 @@ def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: Arc
         not_among(f"{block.n}x{block.k}", (f"{_BLOCK}x{_BLOCK}",), "a block of B is"),
         not_among(str(config.tile.k), (str(_BLOCK),), "tile K must be a block's"),
         no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
-        exceeds(config.sums_per_thread, _MOST_SUMS // 2 + 32, "sums of a thread"),
+        exceeds(config.sums_per_thread, _MOST_SUMS // 2, "sums of a thread"),
     )
     return found or (broken("stream-K has no block scales", "sk", "none") if config.stream_k else None)
 
@@ -83,14 +84,15 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 
 @RULES.rule("cutlass.instruction", source=_CUTLASS)
 def has_its_instruction(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch has a matrix instruction of a warpgroup that is as wide as the tile."""
+    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it: it makes other
+    widths of several narrower ones."""
     known = {
         str(row.tile)
         for row in arch.matrix_instructions
         if (row.a, row.b, row.acc) == (signature.a, signature.b, signature.acc)
     }
     wanted = next((tile for tile in known if tile.startswith(f"{INSTRUCTION_M}x{config.tile.n}x")), None)
-    if wanted is not None:
+    if wanted is not None and config.tile.n in _WIDTHS:
         return None
     return broken(f"{arch.name} has no matrix instruction of that width", config.tile.n, f"of {len(known)} tiles")
 
