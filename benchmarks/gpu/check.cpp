@@ -25,7 +25,7 @@ std::vector<Shape> shapes_of(const Signature& signature, std::mt19937& random, s
   }
   std::shuffle(shapes.begin(), shapes.end(), random);
   if (shapes.size() > most) shapes.resize(most);
-  shapes.push_back({1024, 2112, 7168, 0});  // few tiles, much K
+  if (shapes.size() > 10) shapes.push_back({1024, 2112, 7168, 0});  // few tiles, much K
   return shapes;
 }
 
