@@ -4,10 +4,10 @@
 
 #include <cutlass/cutlass.h>
 #include <cute/tensor.hpp>
-#include <cutlass/epilogue/collective/collective_builder.hpp>
-#include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/detail/blockwise_scale_layout.hpp>
+#include <cutlass/epilogue/collective/collective_builder.hpp>
 #include <cutlass/epilogue/fusion/sm90_callbacks_tma_warpspecialized.hpp>
+#include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/gemm/dispatch_policy.hpp>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 #include <cutlass/gemm/kernel/tile_scheduler.hpp>
@@ -39,7 +39,8 @@ struct ScaledBy {
 
 using OneScale = cutlass::epilogue::fusion::Sm90ScalarBroadcast<float>;
 template <class Tile>
-using ScaleOfRow = cutlass::epilogue::fusion::Sm90ColBroadcast<0, Tile, float, float, cute::Stride<cute::_1, cute::_0, cute::_0>, 1>;
+using ScaleOfRow =
+    cutlass::epilogue::fusion::Sm90ColBroadcast<0, Tile, float, float, cute::Stride<cute::_1, cute::_0, cute::_0>, 1>;
 template <class Tile>
 using ScaleOfColumn = cutlass::epilogue::fusion::Sm90RowBroadcast<0, Tile, float>;
 

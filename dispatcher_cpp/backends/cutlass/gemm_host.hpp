@@ -19,7 +19,6 @@
 namespace ckgen::cutlass_gemm {
 
 inline constexpr std::uintptr_t kTmaBytes = 16;  // what addresses and distances of rows are multiples of
-inline constexpr int kSwizzle = 1;               // tiles along the shorter side that are computed one after the other
 
 inline bool is_whole(const void* memory) noexcept {
   return reinterpret_cast<std::uintptr_t>(memory) % kTmaBytes == 0;
@@ -129,7 +128,6 @@ typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t spl
   }
   give_scales<Of>(args, to);
   give_splits<Of>(splits, to);
-  to.scheduler.max_swizzle_size = kSwizzle;
   to.hw_info.sm_count = static_cast<int>(cu_num);
   return to;
 }
@@ -142,8 +140,7 @@ Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, K
   static_assert(sizeof(Params) <= kMaxKernelArgs && alignof(Params) <= kKernelArgsAlignment);
   static_assert(std::is_trivially_copyable_v<Params> && std::is_trivially_destructible_v<Params>);
   const GemmArgs& args = *launch.args;
-  if (!Of::stream_k && launch.k_batch > 1)
-    return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
+  if (!Of::stream_k && launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
   if (const Status status = check<Of>(args); !status.ok()) return status;
   const auto given = arguments<Of>(args, launch.k_batch, cu_num);
   if (!Kernel::can_implement(given))

@@ -59,7 +59,8 @@ def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: Arch
 
 @RULES.rule("cutlass.blocks", source="CUTLASS 4.2 sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling")
 def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B, one along K, whose sums are kept twice."""
+    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B, one along K, whose sums are kept twice. No
+    clusters: there compute-sanitizer sees scales written while they are read."""
     if signature.quant is not Quant.BLOCKSCALE:
         return None
     block, of_b = signature.scale_block, config.macro_tile.n
@@ -69,6 +70,7 @@ def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: Arc
         not_among(str(config.tile.k), (str(_BLOCK),), "tile K must be a block's"),
         no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
         exceeds(config.sums_per_thread, _MOST_SUMS // 2, "sums of a thread"),
+        exceeds(config.cluster[0] * config.cluster[1], 1, "workgroups of a cluster"),
     )
     return found or (broken("stream-K has no block scales", "sk", "none") if config.stream_k else None)
 
@@ -84,8 +86,8 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 
 @RULES.rule("cutlass.instruction", source=_CUTLASS)
 def has_its_instruction(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it: it makes other
-    widths of several narrower ones."""
+    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it; other widths
+    it makes of several narrower ones."""
     known = {
         str(row.tile)
         for row in arch.matrix_instructions
