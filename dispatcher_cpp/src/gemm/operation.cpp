@@ -16,9 +16,7 @@ std::int32_t most_k_splits(const InstanceDesc& instance) noexcept {
 }
 
 bool splits_add(const Stage& kernel) noexcept {
-  const InstanceDesc& instance = *kernel.instance;
-  const bool by_workspace = instance.twin_config.k_batch_mode == 1;
-  return instance.constraints.max_k_batch > 1 && !by_workspace && kernel.k_batch != 1;  // 0 may turn out not to
+  return kernel.instance->constraints.max_k_batch > 1 && kernel.k_batch != 1;  // a k_batch of 0 may turn out not to
 }
 
 std::string read_batch(const FileRow& row, const Signature& signature, OverrideKey& key) {

@@ -38,14 +38,19 @@ def is_a_plain_product(signature: GemmSignature, config: CutlassConfig, arch: Ar
     if found is not None:
         return found
     scaled_batch = signature.batched and signature.quant is not Quant.NONE
-    extras = {"scales of a batch": scaled_batch, "bias": signature.bias, "epilogue": bool(signature.epilogue), "preshuffled B": signature.preshuffle_b}
+    extras = {
+        "scales of a batch": scaled_batch,
+        "bias": signature.bias,
+        "epilogue": bool(signature.epilogue),
+        "preshuffled B": signature.preshuffle_b,
+    }
     has_extra = next((name for name, has in extras.items() if has), None)
     return broken("the kernels compute plain products", has_extra, "none") if has_extra else None
 
 
 @RULES.rule("cutlass.types", source=_HEADER)
 def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A and B of one 16-bit float without scales and C of it, or of one 8-bit float with scales in fp32; sums in fp32."""
+    """A and B of one 16-bit float, C of it, without scales; or of one 8-bit float with scales in fp32. Sums in fp32."""
     is_narrow = str(signature.a) in _NARROW
     return first(
         not_among(str(signature.a), (*_WIDE, *_NARROW), "the kernels multiply"),
