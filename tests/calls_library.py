@@ -5,6 +5,9 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ckgen.model.target import Target
 from ckgen.runtime import Library
@@ -18,8 +21,8 @@ SIGNATURES = (
     "gemm_fp32_rcr_epi_add_relu", "gemm_fp8_fnuz_bf16_rcr_blockscale", "gemm_fp8_fnuz_bf16_rcr_rowwise",
     "gemm_int8_bf16_rcr_rowwise", "gemm_fp8_fnuz_bf16_rcr_per_tensor", "gemm_fp4_bf16_rcr_mx",
     "grouped_gemm_fp32_rcr", "grouped_gemm_fp8_fnuz_bf16_rcr_blockscale", "fmha_fp32", "fmha_fp32_masked",
-    "fmha_fp32_lse", "fmha_bf16", "fmha_bf16_masked", "fmha_bf16_varlen", "fmha_bf16_varlen_masked", "fmha_bf16_blocktable",
-    "fmha_bf16_elementwise", "fmha_bf16_sink", "fmha_bf16_softcap", "fmha_bf16_alibi",
+    "fmha_fp32_lse", "fmha_bf16", "fmha_bf16_masked", "fmha_bf16_varlen", "fmha_bf16_varlen_masked",
+    "fmha_bf16_blocktable", "fmha_bf16_elementwise", "fmha_bf16_sink", "fmha_bf16_softcap", "fmha_bf16_alibi",
     "moe_fp32_rcr_*_gated_epi_silu", "moe_fp32_rcr_down", "moe_fp8_fnuz_bf16_rcr_blockscale_*_gated_epi_silu",
     "moe_fp8_fnuz_bf16_rcr_blockscale_down",
 )  # fmt: skip
@@ -37,3 +40,37 @@ def _built() -> Path:
 def library_on(device: str = "cpu") -> Library:
     """The library with a dispatcher of its own."""
     return Library.load(_built(), [NAME], device, options=Options(count=True))
+
+
+def floats(*shape: int, seed: int = 3) -> Any:
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+A, W = floats(5, 64), floats(40, 64, seed=4)
+LARGE_K = 512
+INSTANCE = "gemm_fp32_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x32_2x2x1_16x16x16"
+"""Of gfx942 and gemm_fp32_rcr, that splits K."""
+
+
+class Interface:
+    """An array of another framework: an interface and no more."""
+
+    def __init__(self, array: Any, **changes: Any) -> None:
+        self.__array_interface__ = array.__array_interface__ | changes
+        self.kept = array
+
+
+class DlPack:
+    """The same with DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._array.__dlpack__(**how)
+
+
+def aligned(size: int) -> Any:
+    room = np.zeros(size + 64, np.uint8)
+    skip = -room.ctypes.data % 64
+    return room[skip : skip + size]

@@ -168,7 +168,9 @@ class _Call:
         try:
             return self._session.dispatcher.plan(problem, self._device, wishes.instance, wishes.k_batch)
         except RuntimeFailure as failure:
-            raise failure_of(failure.code, f"{self._called.signature} on {self._device}: {failure}") from None
+            named = f": {wishes.instance}" if wishes.instance is not None else ""
+            text = f"{self._called.signature} on {self._device}: {failure}{named}"
+            raise failure_of(failure.code, text) from None
 
     def site(self, plan: Plan) -> Site:
         """The plan with the arguments' struct."""
