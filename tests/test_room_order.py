@@ -23,6 +23,7 @@ BELOW = {
     "runtime": {"model", "tensors", "families"},
     "report": {"model", "specs", "tables", "families", "plan", "emit", "build", "workload", "measure", "tune", "fuzz"},
     "just_in_time": {"model", "specs", "families", "build", "runtime"},
+    "torch": {"model", "tensors", "families", "runtime"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
     "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},
