@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ckgen.version import __version__
 
 if TYPE_CHECKING:
+    from ckgen.families.gemm.storing import pack_4bit, preshuffle_b, quantize, shuffle_mx_scale
     from ckgen.families.moe.asked import RoutedSizes
     from ckgen.just_in_time import JitDisabled, JitFailure, jit
     from ckgen.model.errors import CkgenError, UsageError
@@ -53,6 +54,10 @@ _HOMES = {
     "TensorError": "ckgen.tensors",
     "TensorView": "ckgen.tensors",
     "Unsupported": "ckgen.runtime",
+    "pack_4bit": "ckgen.families.gemm.storing",
+    "preshuffle_b": "ckgen.families.gemm.storing",
+    "quantize": "ckgen.families.gemm.storing",
+    "shuffle_mx_scale": "ckgen.families.gemm.storing",
 }
 """Where each name is from."""
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 import ckgen.torch
-import torch
 from calls_library import library_on
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Shape
 from ckgen.torch import state
-from torch import Tensor
 
 pytestmark = pytest.mark.cpp
 FP8 = torch.float8_e4m3fnuz
@@ -75,6 +75,7 @@ class Block(torch.nn.Module):
         return self.down(torch.relu(self.up(rows))).unflatten(0, x.shape[:2]) + x
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of inductor's own code
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
 def test_a_block_of_two_layers_and_attention_compiles_whole(backend: str) -> None:
     block, x = Block(), torch.randn(2, 24, 128).bfloat16()

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 import ckgen.torch
-import torch
 from calls_library import library_on
 from ckgen.families.gemm.reference import preshuffle
 from ckgen.torch import aiter, state
 from ckgen.torch.aiter import Refused
-from torch import Tensor
 
 pytestmark = pytest.mark.cpp
 FP8 = torch.float8_e4m3fnuz
