@@ -22,7 +22,7 @@ BELOW = {
     "workload": {"model", "tables", "families", "plan"},
     "runtime": {"model", "tensors", "families"},
     "report": {"model", "specs", "tables", "families", "plan", "emit", "build", "workload", "measure", "tune", "fuzz"},
-    "just_in_time": {"model", "specs", "families", "build", "runtime"},
+    "just_in_time": {"model", "specs", "families", "plan", "build", "runtime"},
     "torch": {"model", "tensors", "families", "runtime"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},

@@ -15,7 +15,7 @@ from ckgen.version import __version__
 if TYPE_CHECKING:
     from ckgen.families.gemm.storing import pack_4bit, preshuffle_b, quantize, shuffle_mx_scale
     from ckgen.families.moe.asked import RoutedSizes
-    from ckgen.just_in_time import JitDisabled, JitFailure, jit
+    from ckgen.just_in_time import JitDisabled, JitFailure, Kernel, jit, kernels
     from ckgen.model.errors import CkgenError, UsageError
     from ckgen.model.fmha_shape import FmhaShape
     from ckgen.model.groups import Groups, GroupSize, Routing
@@ -37,6 +37,8 @@ _HOMES = {
     "jit": "ckgen.just_in_time",
     "JitDisabled": "ckgen.just_in_time",
     "JitFailure": "ckgen.just_in_time",
+    "Kernel": "ckgen.just_in_time",
+    "kernels": "ckgen.just_in_time",
     "CkgenError": "ckgen.model.errors",
     "UsageError": "ckgen.model.errors",
     "FmhaShape": "ckgen.model.fmha_shape",

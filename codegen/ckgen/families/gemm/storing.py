@@ -80,9 +80,7 @@ def _dtype(name: str) -> DType:
     known = {**{str(one): one for one in NAMES.values()}, **NAMES}
     found = known.get(name)
     if found is None or found.bits > 8 or found is DType.E8M0:
-        raise UsageError(
-            f"dtype is {name!r}: values become int8, fp8_fnuz, fp8_ocp, bf8_fnuz, bf8_ocp or fp4"
-        )
+        raise UsageError(f"dtype is {name!r}: values become int8, fp8_fnuz, fp8_ocp, bf8_fnuz, bf8_ocp or fp4")
     return found
 
 
