@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import ckgen
 import ckgen.torch
 from calls_library import library_on
 from ckgen.families.gemm.reference import preshuffle
@@ -62,6 +65,19 @@ def test_blocks(shuffled: bool) -> None:
     ckgen.torch.use(library_on("gfx942:304"))
     given = torch.from_numpy(order).view(FP8)
     near(aiter.gemm_a8w8_blockscale_bpreshuffle(x, given, x_scale, w_scale), exact, most, 384)
+
+
+def test_fp4_with_scales_in_the_order_of_e8m0_shuffle() -> None:
+    random = np.random.default_rng(3)
+    (x, xs), (w, ws) = (ckgen.quantize(random.standard_normal((rows, 256)), "fp4", "mx") for rows in (24, 64))
+    values = []
+    for codes, scales in ((x, xs), (w, ws)):
+        halves = np.stack([codes & 0xF, codes >> 4], -1).reshape(len(codes), -1)
+        values.append(halves.view(ml_dtypes.float4_e2m1fn).astype(float) * np.repeat(scales.astype(float), 32, 1))
+    exact, most = (torch.from_numpy(a @ b.T) for a, b in (values, [np.abs(one) for one in values]))
+    shuffled = [torch.from_numpy(ckgen.shuffle_mx_scale(one).view(np.uint8)) for one in (xs, ws)]
+    given = torch.from_numpy(x), torch.from_numpy(ckgen.preshuffle_b(w))
+    near(aiter.gemm_a4w4(*given, *shuffled), exact, most, 256)
 
 
 def test_batches() -> None:

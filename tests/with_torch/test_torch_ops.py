@@ -108,7 +108,7 @@ def cases() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     none = (None,) * 6
     routed = (ids, torch.rand(5, 2), None, None, None)
     return {
-        "gemm": (ops.gemm, (a, w.T, None, None, None, [], "", 1.0, None, None, False, None)),
+        "gemm": (ops.gemm, (a, w.T, None, None, None, [], "", 1.0, None, None, False, False, None)),
         "grouped": (ops.grouped, ([a, a], [w.T, w.T], [], [], None, None, None)),
         "moe": (
             ops.moe,

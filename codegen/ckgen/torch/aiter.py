@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from ckgen.model.errors import CkgenError
 from ckgen.torch import ops
-from torch import Tensor
 
 
 class Refused(CkgenError, NotImplementedError):
@@ -119,7 +120,10 @@ def gemm_a4w4(
     global_A_scale: Tensor | None = None,
     global_B_scale: Tensor | None = None,
 ) -> Tensor:
-    """A [M, K/2] · B [N, K/2]ᵀ of fp4, two to a byte, scales e8m0 [M, K/32] and [N, K/32]."""
+    """A [M, K/2] · B [N, K/2]ᵀ of fp4, two to a byte; scales e8m0 in the order of e8m0_shuffle, padded.
+
+    B is in the order of shuffle_weight(layout=(16, 16)), unless bpreshuffle says otherwise.
+    """
     _refuse(bias, "bias", "no signature of fp4 has one with AITER's scales")
     _refuse(None if alpha == 1.0 else alpha, "alpha", "it is 1")
     _refuse(None if beta == 0.0 else beta, "beta", "C is written, not added to")
@@ -129,7 +133,14 @@ def gemm_a4w4(
     word = "_preshuffle" if bpreshuffle else ""
     out = str(dtype).removeprefix("torch.").replace("bfloat16", "bf16").replace("float16", "fp16")
     signature = f"gemm_fp4_{out}_rcr_mx{word}"
-    return ops.gemm(A.view(torch.uint8), B.view(torch.uint8).T, a_scale=A_scale, b_scale=B_scale, signature=signature)
+    return ops.gemm(
+        A.view(torch.uint8),
+        B.view(torch.uint8).T,
+        a_scale=A_scale,
+        b_scale=B_scale,
+        mx_scale_shuffled=True,
+        signature=signature,
+    )
 
 
 def fused_moe(

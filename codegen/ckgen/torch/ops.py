@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from ckgen.families.gemm.call import c_type
 from ckgen.model.errors import UsageError
 from ckgen.tensors.dtypes import NAMES, name_of
 from ckgen.torch.state import current
-from torch import Tensor
 
 
 def _gemm(
@@ -29,6 +30,7 @@ def _gemm(
     dtype: str | None,
     quant: str | None,
     preshuffled: bool,
+    mx_scale_shuffled: bool,
     signature: str | None,
 ) -> Tensor:
     words = tuple(epilogue.split())
@@ -44,6 +46,7 @@ def _gemm(
         dtype=dtype,
         quant=quant,
         preshuffled=preshuffled,
+        mx_scale_shuffled=mx_scale_shuffled,
         signature=signature,
     )
     return found
@@ -61,6 +64,7 @@ def _gemm_shape(
     dtype: str | None,
     quant: str | None,
     preshuffled: bool,
+    mx_scale_shuffled: bool,
     signature: str | None,
 ) -> Tensor:
     batch = a.shape[:-2] if a.dim() == 3 else b.shape[:-2]
@@ -248,7 +252,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     rows = gradient.contiguous()
     of_a = gemm(rows, b.mT, dtype=str(a.dtype)) if ctx.needs_input_grad[0] else None
     of_b = gemm(a.mT, rows, dtype=str(b.dtype)) if ctx.needs_input_grad[1] else None
-    return of_a, of_b, None, None, None, [None] * ctx.d_count, *([None] * 6)
+    return of_a, of_b, None, None, None, [None] * ctx.d_count, *([None] * 7)
 
 
 _GEMM = torch.library.custom_op("ckgen::gemm", _gemm, mutates_args=())
@@ -278,13 +282,14 @@ def gemm(
     dtype: torch.dtype | str | None = None,
     quant: str | None = None,
     preshuffled: bool = False,
+    mx_scale_shuffled: bool = False,
     signature: str | None = None,
 ) -> Tensor:
     """epilogue(a @ b): `ckgen.Library.gemm` for torch.compile and autograd."""
     said = None if dtype is None else str(dtype).removeprefix("torch.")
     words = " ".join(epilogue)
     found: Tensor = _GEMM(
-        a, b, a_scale, b_scale, bias, list(d), words, alpha, said, quant, preshuffled, signature
+        a, b, a_scale, b_scale, bias, list(d), words, alpha, said, quant, preshuffled, mx_scale_shuffled, signature
     )  # fmt: skip
     return found
 

@@ -70,7 +70,7 @@ class FmhaCall(OperationCall):
         traits, why = signature.traits, signature.canonical()
         for name, dtype in (("q", signature.a), ("k", signature.b), ("v", signature.b), ("out", signature.c)):
             expect_dtype(need(views, name), dtype, why)
-        expect_shape(views["out"], (*views["q"].shape[:-1], shape.hdim_v), why="for the result")
+        expect_shape(views["out"], (*views["q"].shape[:-1], shape.hdim_v), why="as the result")
         fields: dict[str, Any] = {"q": At("q"), "k": At("k"), "v": At("v"), "o": At("out")}
         for name, tensor in (("q", "q"), ("k", "k"), ("v", "v"), ("o", "out")):
             fields[f"{name}_strides"] = strides_of(
@@ -177,7 +177,7 @@ def _indices(views: Views, shape: FmhaShape) -> dict[str, Any]:
     for name, length in (("seqstart_q", shape.batch + 1), ("seqstart_k", shape.batch + 1), ("seqlen_k", shape.batch)):
         if name in views:
             _expect_indices(views[name])
-            expect_shape(views[name], (length,), why=f"for {shape.batch} sequences")
+            expect_shape(views[name], (length,), why=f"of {shape.batch} sequences")
             expect_contiguous(views[name])
             fields[name] = At(name)
     if "block_table" in views:

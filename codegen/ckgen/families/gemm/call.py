@@ -213,7 +213,7 @@ def _expected_out(views: Views, x: Operands) -> TensorView:
     out = need(views, "out")
     expect_dtype(out, x.signature.c, x.signature.canonical())
     shape = (x.m, x.n)
-    expect_shape(out, (x.batch, *shape) if x.batch else shape, why="for the result")
+    expect_shape(out, (x.batch, *shape) if x.batch else shape, why="as the result")
     if not matrix(out).is_row_major:
         raise LayoutMismatch(f"out lies in columns {out.strides}, and results are rows: give the transposed product")
     return out
@@ -225,7 +225,7 @@ def _bias_fields(signature: GemmSignature, views: Views, n: int) -> dict[str, An
         return {}
     bias = need(views, "bias", f"{signature.canonical()} adds one")
     expect_dtype(bias, DType.FP32, "every signature")
-    expect_shape(bias, (n,), why="for a bias of N columns")
+    expect_shape(bias, (n,), why="as a bias of N columns")
     expect_contiguous(bias)
     return {"bias": At("bias")}
 

@@ -80,7 +80,7 @@ class MoeCall(OperationCall):
         x = _layer(views, options)
         out = need(views, "out")
         expect_dtype(out, x.signature.c, x.signature.canonical())
-        expect_shape(out, (x.tokens, x.model), why="for the result")
+        expect_shape(out, (x.tokens, x.model), why="as the result")
         a, c = matrix(views["a"]), matrix(out)
         for view, found in ((views["a"], a), (out, c)):
             if not found.is_row_major:
@@ -128,7 +128,7 @@ def _layer(views: Views, options: MoeOptions) -> _Layer:
     expect_shape(w2, (w1.shape[0], model, w2.shape[2]), why="as w1 has it")
     if ids.dtype != "int32":
         raise DTypeMismatch(f"topk_ids is {ids.dtype}, and int32 is asked for")
-    expect_shape(ids, (tokens, ids.shape[1]), why="for the tokens of a")
+    expect_shape(ids, (tokens, ids.shape[1]), why="of the tokens of a")
     expect_dtype(weights, DType.FP32)
     expect_shape(weights, ids.shape, why="as topk_ids has it")
     routing = Routing(w1.shape[0], ids.shape[1])
