@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from ckgen.model.errors import CkgenError
 from ckgen.torch import ops
-from torch import Tensor
 
 
 class Refused(CkgenError, NotImplementedError):

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from ckgen.families.gemm.call import c_type
 from ckgen.model.errors import UsageError
 from ckgen.tensors.dtypes import NAMES, name_of
 from ckgen.torch.state import current
-from torch import Tensor
 
 
 def _gemm(
