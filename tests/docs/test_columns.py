@@ -14,7 +14,7 @@ VERBATIM = ("console", "text")
 """Blocks of what programs print."""
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
-    for where in ("*.md", "docs/**/*.md", "arch_specs/*.md")
+    for where in ("*.md", "docs/**/*.md", "arch_specs/*.md", "examples/*/*.md", "emulator/*.md")
     for path in ROOT.glob(where)
 )
 

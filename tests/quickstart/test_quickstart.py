@@ -28,8 +28,13 @@ def quickstart(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def test_everything_is_selected_run_and_right() -> None:
-    done = quickstart("--json")
+@pytest.fixture(scope="module")
+def built() -> subprocess.CompletedProcess[str]:
+    return quickstart("--json")
+
+
+def test_everything_is_selected_run_and_right(built: subprocess.CompletedProcess[str]) -> None:
+    done = built
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # progress is for terminals
     document = json.loads(done.stdout)
@@ -45,8 +50,8 @@ def test_everything_is_selected_run_and_right() -> None:
     assert "near" in document["explain"] and "✔" in document["explain"]
 
 
+@pytest.mark.usefixtures("built")
 def test_again_it_builds_nothing_and_prints_whole_names() -> None:
-    quickstart("--json")
     library = FOLDER / "build" / "libckgen_quickstart_runtime.so"
     before = library.stat().st_mtime_ns
     done = quickstart()

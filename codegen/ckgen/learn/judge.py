@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,10 +133,11 @@ def neighbour(examples: Sequence[Example]) -> Chooser:
 
     def choose(example: Example) -> Leaf | None:
         key, m = _key(example, 0), example.asked.m
-        others = [rung for rung in rungs.get(key, ()) if rung != m]
-        above = next((rung for rung in others if rung > m), None)
-        taken = above if above is not None else (others[-1] if others else None)
-        return None if taken is None else ladders[key][taken]
+        known = rungs.get(key, [])
+        above, below = bisect_right(known, m), bisect_left(known, m) - 1
+        if above < len(known):
+            return ladders[key][known[above]]
+        return ladders[key][known[below]] if below >= 0 else None
 
     return choose
 
@@ -147,11 +149,15 @@ def far(examples: Sequence[Example]) -> Chooser:
     ladders: dict[Any, dict[int, Leaf]] = defaultdict(dict)
     for example in examples:
         ladders[_key(example, 0)][example.asked.m] = example.winner
+    rungs = {key: sorted(ladder) for key, ladder in ladders.items()}
 
     def choose(example: Example) -> Leaf | None:
-        ladder, m = ladders[_key(example, 0)], example.asked.m
-        above = min((rung for rung in ladder if rung > m and not gap.holds(m, rung)), default=None)
-        below = max((rung for rung in ladder if rung < m and not gap.holds(rung, m)), default=None)
+        key, m = _key(example, 0), example.asked.m
+        ladder, known = ladders[key], rungs.get(key, [])
+        first = bisect_left(known, True, lo=bisect_right(known, m), key=lambda rung: not gap.holds(m, rung))
+        beyond = bisect_left(known, True, hi=bisect_left(known, m), key=lambda rung: gap.holds(rung, m))
+        above = known[first] if first < len(known) else None
+        below = known[beyond - 1] if beyond > 0 else None
         if above is None or below is None:
             taken = above if below is None else below
         else:
