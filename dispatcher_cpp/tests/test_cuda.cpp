@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -161,7 +162,8 @@ Status prepare_counters(const Launch& launch, Arch arch, std::uint32_t cu_num, K
 TEST_F(CudaTest, CountersOfAWorkspaceAreZeroedAheadOfTheKernel) {
   const Dispatcher own = dispatcher(prepare_counters);
   const Plan made = plan(own, Device::current());
-  std::vector<unsigned char> workspace(128, 0xff);
+  alignas(64) std::array<unsigned char, 128> workspace;
+  workspace.fill(0xff);
   const int before = counts().clears;
   ASSERT_TRUE(own.run(made, args(), workspace.data(), nullptr).ok());
   EXPECT_EQ(counts().clears, before + 1);

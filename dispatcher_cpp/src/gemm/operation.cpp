@@ -4,6 +4,7 @@
 #include "src/gemm/explain.hpp"
 #include "src/gemm/product.hpp"
 #include "src/gemm/request.hpp"
+#include "src/gpu/device_program.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -44,6 +45,11 @@ std::string read_shape(const FileRow& row, const Signature& signature, ShapeProb
 
 const char* foreign_instance_flaw(const InstanceDesc& instance) noexcept {
   return instance.stream_k.is_used() ? "stream-K shares one GEMM's tiles only" : nullptr;
+}
+
+/// Splits of a kernel that asks for a workspace meet there, not in C.
+bool splits_add_to_c(const Stage& kernel) noexcept {
+  return splits_add(kernel) && kernel.program->code().workspace == nullptr;
 }
 
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
@@ -90,7 +96,7 @@ constinit const Operation gemm_operation = {
     .running = {.what = "a GEMM",
                 .check_extents = check_gemm_extents,
                 .settle = settle,
-                .resets_output = splits_add,
+                .resets_output = splits_add_to_c,
                 .check_args = check_run,
                 .give = give},
     .explaining =
