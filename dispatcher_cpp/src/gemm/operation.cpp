@@ -4,7 +4,6 @@
 #include "src/gemm/explain.hpp"
 #include "src/gemm/product.hpp"
 #include "src/gemm/request.hpp"
-#include "src/gpu/device_program.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -47,9 +46,9 @@ const char* foreign_instance_flaw(const InstanceDesc& instance) noexcept {
   return instance.stream_k.is_used() ? "stream-K shares one GEMM's tiles only" : nullptr;
 }
 
-/// Splits of a kernel that asks for a workspace meet there, not in C.
+/// CUTLASS's meet in the workspace.
 bool splits_add_to_c(const Stage& kernel) noexcept {
-  return splits_add(kernel) && kernel.program->code().workspace == nullptr;
+  return splits_add(kernel) && kernel.instance->backend != Backend::cutlass;
 }
 
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
