@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -57,12 +58,13 @@ class CudaTest : public ::testing::Test {
   }
 
   /// A dispatcher that always takes an instance for sm_90a with this code.
-  Dispatcher dispatcher(PrepareFn prepare = prepare_cluster) {
+  Dispatcher dispatcher(PrepareFn prepare = prepare_cluster, Backend backend = tiny::instances[1].backend) {
     Registry registry = tiny::registry();
     InstanceDesc hopper = tiny::instances[1];
     hopper.name = "hopper";
     hopper.id = kId;
     hopper.archs = tiny::bit(Arch::sm_90a);
+    hopper.backend = backend;
     EXPECT_TRUE(registry.add(hopper).ok());
     code.add(kId, {Arch::sm_90a}, prepare);
     const Status status = registry.attach(code.library());
@@ -161,7 +163,8 @@ Status prepare_counters(const Launch& launch, Arch arch, std::uint32_t cu_num, K
 TEST_F(CudaTest, CountersOfAWorkspaceAreZeroedAheadOfTheKernel) {
   const Dispatcher own = dispatcher(prepare_counters);
   const Plan made = plan(own, Device::current());
-  std::vector<unsigned char> workspace(128, 0xff);
+  alignas(64) std::array<unsigned char, 128> workspace;
+  workspace.fill(0xff);
   const int before = counts().clears;
   ASSERT_TRUE(own.run(made, args(), workspace.data(), nullptr).ok());
   EXPECT_EQ(counts().clears, before + 1);
@@ -173,20 +176,21 @@ TEST_F(CudaTest, CountersOfAWorkspaceAreZeroedAheadOfTheKernel) {
   EXPECT_NE(std::string(status.message).find("cuMemsetD8Async"), std::string::npos) << status.message;
 }
 
-TEST_F(CudaTest, SplitsThatMeetInAWorkspaceResetNoOutput) {
-  const Dispatcher adding = dispatcher();
-  Selection selection = adding.select(tiny::problem(kM, kN, kK), Device::current());
+/// Stages of a plan with two splits.
+std::uint32_t stages_of_splits(const Dispatcher& own) {
+  Selection selection = own.select(tiny::problem(kM, kN, kK), Device::current());
   selection.k_batch = 2;
-  const auto resets = adding.plan(tiny::problem(kM, kN, kK), Device::current(), selection);
-  ASSERT_TRUE(resets) << resets.status().message;
-  EXPECT_EQ(resets->stage_count, 2U);
-  code.code(0).workspace = [](const InstanceDesc&, const Problem&, std::uint32_t, Arch, std::uint32_t) noexcept {
-    return std::size_t{96};
-  };
-  const auto meets = adding.plan(tiny::problem(kM, kN, kK), Device::current(), selection);
-  ASSERT_TRUE(meets) << meets.status().message;
-  EXPECT_EQ(meets->stage_count, 1U);
-  EXPECT_EQ(meets->workspace_size, 96U);
+  const auto made = own.plan(tiny::problem(kM, kN, kK), Device::current(), selection);
+  EXPECT_TRUE(made) << made.status().message;
+  return made ? made->stage_count : 0;
+}
+
+TEST_F(CudaTest, SplitsOfCutlassMeetInAWorkspaceAndResetNoOutput) {
+  EXPECT_EQ(stages_of_splits(dispatcher(prepare_cluster, Backend::cutlass)), 1U);
+}
+
+TEST_F(CudaTest, SplitsOfOthersResetTheOutput) {
+  EXPECT_EQ(stages_of_splits(dispatcher()), 2U);
 }
 
 TEST_F(CudaTest, AThreadWithoutAContextCanRunAPlanOfAnother) {

@@ -149,7 +149,7 @@ struct DeviceCode {
   PrepareFn prepare;
   const CodeObject* objects;  // at most one per arch
   std::uint32_t object_count;
-  DeviceWorkspaceFn workspace;             // of a kernel whose splits meet there, not in C; null: none is needed
+  DeviceWorkspaceFn workspace;             // null: none is needed
   const GroupTableCode* groups = nullptr;  // of op grouped_gemm, where it must not be null
   const MoeStages* moe = nullptr;          // of a part of a MoE layer; null where it has none of them
   const FmhaStages* fmha = nullptr;        // of attention with splits of KV; null where one workgroup has all keys

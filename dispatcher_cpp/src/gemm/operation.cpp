@@ -46,6 +46,11 @@ const char* foreign_instance_flaw(const InstanceDesc& instance) noexcept {
   return instance.stream_k.is_used() ? "stream-K shares one GEMM's tiles only" : nullptr;
 }
 
+/// CUTLASS's meet in the workspace.
+bool splits_add_to_c(const Stage& kernel) noexcept {
+  return splits_add(kernel) && kernel.instance->backend != Backend::cutlass;
+}
+
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
   own.shape(asked.m(), asked.n(), asked.k()).batch(own.signature().batched ? asked.batch() : 1);
 }
@@ -90,7 +95,7 @@ constinit const Operation gemm_operation = {
     .running = {.what = "a GEMM",
                 .check_extents = check_gemm_extents,
                 .settle = settle,
-                .resets_output = splits_add,
+                .resets_output = splits_add_to_c,
                 .check_args = check_run,
                 .give = give},
     .explaining =
