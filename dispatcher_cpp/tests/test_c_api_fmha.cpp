@@ -16,7 +16,7 @@ static_assert(offsetof(ckgen_problem_fmha, corner) == 48);
 static_assert(offsetof(ckgen_problem_fmha, pages) == 64);
 static_assert(offsetof(ckgen_problem_fmha, page_size) == 80);
 static_assert(sizeof(ckgen_problem) == 96 && offsetof(ckgen_problem, fmha) == 80);
-static_assert(sizeof(ckgen_fmha_args) == 472);
+static_assert(sizeof(ckgen_fmha_args) == 640 && offsetof(ckgen_fmha_args, dout) == 472);
 static_assert(offsetof(ckgen_fmha_args, q_strides) == 96);
 static_assert(offsetof(ckgen_fmha_args, lse_head_stride) == 240);
 static_assert(offsetof(ckgen_fmha_args, seqstart_q) == 256);

@@ -26,14 +26,15 @@ std::string canonical(std::string_view text) {
 /// Every value of every field, most of them without a meaning.
 std::vector<FmhaTraits> all_traits() {
   std::vector<FmhaTraits> all;
-  for (unsigned bits = 0; bits < 1U << 18; ++bits) {
+  for (unsigned bits = 0; bits < 1U << 19; ++bits) {
     auto next = [rest = bits](unsigned count) mutable {
       const unsigned field = rest & ((1U << count) - 1);
       rest >>= count;
       return field;
     };
     FmhaTraits t;
-    t.entry = static_cast<FmhaEntry>(next(1));
+    const unsigned entry = next(2);
+    t.entry = static_cast<FmhaEntry>(entry);
     t.varlen = next(1) != 0;
     t.v_column = next(1) != 0;
     t.masked = next(1) != 0;
@@ -42,7 +43,7 @@ std::vector<FmhaTraits> all_traits() {
     t.lse = next(1) != 0;
     t.kv_layout = static_cast<FmhaKvLayout>(next(1));
     const unsigned bias = next(2), dropout = next(2), quant = next(2), kv = next(2), rope = next(2);
-    if (bias > 2 || dropout > 2 || kv > 2 || rope > 2) continue;
+    if (entry > 2 || bias > 2 || dropout > 2 || kv > 2 || rope > 2) continue;
     t.bias = static_cast<FmhaBias>(bias);
     t.dropout = static_cast<FmhaDropout>(dropout);
     t.quant = static_cast<FmhaQuant>(quant);
@@ -74,14 +75,16 @@ TEST(FmhaSignature, NamesAndNumbersOfAllTraitsAreInjective) {
   EXPECT_EQ(numbers.size(), all.size());
   // Contiguous KV with V in rows or columns, or pages of two kinds in two layouts; bias and softcap in four ways.
   constexpr std::size_t places = 2 + 2 * 2, scores = 4, forward = 2 * places * 2 * scores * 2 * 2 * 3;
-  EXPECT_EQ(legal, forward + 2 * places * 3) << "append: three rotations";
+  constexpr std::size_t append = 2 * places * 3;  // three rotations
+  constexpr std::size_t backward = 2 * 2 * scores * 2 * 3;
+  EXPECT_EQ(legal, forward + append + backward);
 }
 
 TEST(FmhaSignature, TypesAreOneTwoOrThreeWords) {
   for (const char* text :
        {"fmha_fp32", "fmha_bf16_varlen_masked_lse", "fmha_fp8_bf16_masked_pertensor", "fmha_fp8_ocp_fp32_blockscale",
         "fmha_bf8_fnuz_pertensor", "fmha_bf16_fp8_fnuz_bf16_kvblockscale_blocktable_vectorized",
-        "fmha_fp16_append_pagelist_rope_half"}) {
+        "fmha_fp16_append_pagelist_rope_half", "fmha_bf16_bwd_varlen_masked_dropout"}) {
     EXPECT_EQ(canonical(text), text);
   }
   const Signature mixed = *parse_signature("fmha_bf16_fp8_bf16_pertensor");

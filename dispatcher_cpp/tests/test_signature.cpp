@@ -155,7 +155,7 @@ class Drawn {
  private:
   FmhaTraits traits() {
     FmhaTraits f;
-    draw(f.entry, FmhaEntry::append);
+    draw(f.entry, FmhaEntry::backward);
     for (bool* const flag : {&f.varlen, &f.v_column, &f.masked, &f.softcap, &f.sink, &f.lse}) *flag = below(2) != 0;
     draw(f.bias, FmhaBias::alibi);
     draw(f.dropout, FmhaDropout::randval);

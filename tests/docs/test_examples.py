@@ -120,6 +120,12 @@ def test_a_cache_grows_step_by_step_and_is_attended_over(tmp_path: Path) -> None
     assert "refused: sequence 1 has 48 rows and 1 more, and the cache has room for 48" in output
 
 
+def test_a_step_of_training_follows_its_gradients(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "ckgen")
+    cpp_build.installed(folder / "prefix")
+    assert "fmha_fp32_bwd_masked_dropout_host_64x128_t0\ncorrect: a slope of " in run_readme("12_training", folder)
+
+
 def test_a_list_of_shapes_is_tuned_on_this_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One row of the list, and seconds of it: the whole takes minutes, and a busy machine leaves winners in doubt.
 

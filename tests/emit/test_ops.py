@@ -162,10 +162,10 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         "      mx:",
     ),
     "too wide": (
-        "      append: {code: 1}",
-        "      append: {code: 1}\n      extend: {code: 2}",
-        "W002|FmhaEntry has 3 members, and its bits hold 2",
-        "    bits: 1",
+        "      half: {code: 2}",
+        "      half: {code: 2}\n      third: {code: 3}\n      fourth: {code: 4}",
+        "W002|FmhaRope has 5 members, and its bits hold 4",
+        "    bits: 2",
     ),
     "too many sizes": (
         "{bits: 3, values: [128, 64, 32, 16, 8, 1]",

@@ -40,9 +40,9 @@ TARGETS = (
 SIGNATURES = (
     "fmha_bf16", "fmha_bf16_masked", "fmha_fp16_varlen_masked_lse", "fmha_fp16_masked_elementwise", "fmha_fp32_masked",
     "fmha_fp8_*_bf16_varlen_pertensor", "fmha_bf16_masked_sink", "fmha_bf16_masked_blocktable",
-    "fmha_bf16_append_rope_half", "fmha_fp16_append_varlen_pagelist",
+    "fmha_bf16_append_rope_half", "fmha_fp16_append_varlen_pagelist", "fmha_bf16_bwd_varlen_masked",
 )  # fmt: skip
-UNBUILT = ("fmha_fp32_append_rope_half", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
+UNBUILT = ("fmha_fp32_append_rope_half", "fmha_fp32_bwd_randval", "fmha_fp16_pagelist", "fmha_fp32_lse_randval")
 PROBLEMS, MEASURED = 1000, 300
 LENGTHS = (0, 1, 7, 64, 100, 128, 384, 1000, 4096, 131072)
 HEAD_DIMS = (1, 8, 32, 36, 48, 64, 80, 96, 100, 128, 160, 192, 256)
@@ -63,7 +63,7 @@ def attention(tmp_path_factory: pytest.TempPathFactory) -> Parity:
     asks = {"targets": TARGETS, "ops": frozenset({"fmha"}), "signatures": SIGNATURES, "kernel_sets": shipped}
     plan = plan_of(measured(plan_of(**asks), folder), **asks)
     assert {table.target for unit in plan.units for table in unit.tables} >= {*TARGETS[1:3], TARGETS[4]}
-    assert len(plan.units) == 11  # fp8 in two encodings
+    assert len(plan.units) == 12  # fp8 in two encodings
     return Parity(plan, "attention", tmp_path_factory.mktemp("attention"))
 
 
@@ -173,7 +173,8 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
         seen |= {*re.findall(r"\(rule (\S+)\)", mine), *re.findall(r"^  (\w+) +✔", mine, re.MULTILINE)}
     assert seen >= {
         "exact", "near", "default",
-        "gemm.no-instance", "gemm.stream_k.strategy", "fmha.no-append", "fmha.no-paged-kv", "fmha.shape.batch",
+        "gemm.no-instance", "gemm.stream_k.strategy", "fmha.no-append", "fmha.no-backward", "fmha.no-paged-kv",
+        "fmha.shape.batch",
         "fmha.shape.batch-max", "fmha.shape.heads", "fmha.shape.heads-max", "fmha.shape.head-groups", "fmha.shape.hdim",
         "fmha.shape.seqlen", "fmha.shape.window", "fmha.shape.total-q", "fmha.shape.page-size", "fmha.shape.pages",
         "fmha.shape.seqlen-new", "fmha.shape.rotary-dim",

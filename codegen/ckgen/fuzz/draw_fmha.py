@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, get_type_hints
 
 from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.enums import FmhaCorner, FmhaKvLayout, FmhaRope, FmhaTraits
+from ckgen.families.fmha.enums import FmhaCorner, FmhaEntry, FmhaKvLayout, FmhaRope, FmhaTraits
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import page_vector
 from ckgen.families.fmha.signature import FmhaSignature
@@ -71,7 +71,7 @@ def fmha_case(space: Space, random: Random) -> Case:
         page_size=_page_size(draw) if unit.signature.traits.is_paged else 0,
         **(sizes | more),
     )
-    if appends(draw.near.signature.traits):
+    if draw.near.signature.traits.entry is not FmhaEntry.FORWARD:
         return case
     return with_schedule(random, case, draw.near, is_legal=draw.is_legal)
 

@@ -11,8 +11,9 @@ import numpy as np
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Storage, Values, decode, encode
-from ckgen.families.fmha.append_problem import appends
-from ckgen.families.fmha.enums import FmhaBias, FmhaKvLayout
+from ckgen.families.fmha.append_problem import appends, goes_back
+from ckgen.families.fmha.cost import products
+from ckgen.families.fmha.enums import FmhaEntry, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
@@ -25,7 +26,9 @@ from ckgen.fuzz.data import wrong
 from ckgen.fuzz.decision import Decision
 from ckgen.fuzz.fmha_append import AppendGiven, append_given
 from ckgen.fuzz.fmha_arrays import numbers, schedule_arrays, small_arrays
+from ckgen.fuzz.fmha_backward import BackwardGiven, backward_given
 from ckgen.fuzz.fmha_memory import Tensor, gathered, read, scattered, tensor
+from ckgen.fuzz.fmha_planes import planes_of
 from ckgen.fuzz.fmha_schedule import FmhaSchedule, schedule_of
 from ckgen.fuzz.fmha_sizes import Rows, dense_refusal, lengths_of, rows_of, shape_of
 from ckgen.fuzz.memory import Matrix
@@ -174,12 +177,14 @@ class FmhaWork:
         """See Work."""
         return FmhaArgsStruct(q=address, k=address, v=address, o=address)
 
-    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> FmhaGiven | AppendGiven:
+    def given(self, library: RuntimeLibrary, block_m: int, parts: int) -> FmhaGiven | AppendGiven | BackwardGiven:
         """See Work."""
         if appends(self.decision.signature.traits):
             return append_given(self.case, self.decision.signature, self.decision.query.shape)
         case, signature = self._own_case(), self.decision.signature
         operands = operands_of(case, self.decision)
+        if goes_back(signature.traits):
+            return backward_given(case, operands)
         traits, shape, lengths = signature.traits, operands.shape, operands.lengths
         of_q, of_k = rows_of(signature, case, lengths.q, case.m), rows_of(signature, case, lengths.k, case.n)
         first = case.head_first
@@ -201,10 +206,10 @@ class FmhaWork:
             like = np.zeros((like.shape[0], shape.heads_q, 1, like.shape[1]), np.float32)
             lse = tensor(like, case.gap_c, head_first=False, is_written=True)
             found |= {"lse": lse.address, "lse_head_stride": lse.row, "lse_batch_stride": lse.batch}
-        self._add_planes(found, inputs, operands, of_q)
+        of_planes, planes = planes_of(operands, case, of_q)
         arrays = small_arrays(operands, case, of_q, of_k) | schedule_arrays(self.decision.schedule, library.fmha_split)
-        inputs |= arrays
-        found |= {name: one.address for name, one in arrays.items()}
+        inputs |= planes | arrays
+        found |= of_planes | {name: one.address for name, one in arrays.items()}
         return FmhaGiven(case, operands, of_q, FmhaArgsStruct(**found, **numbers(operands)), inputs, o, lse)
 
     def _own_case(self) -> Case:
@@ -212,23 +217,6 @@ class FmhaWork:
         instances = self.decision.query.unit.instances
         instance = next(one for one in instances if one.name == self.decision.chosen.instance)
         return self.case if instance.constraints.pad_k else replace(self.case, own_lengths=False)
-
-    def _add_planes(self, found: dict[str, Any], inputs: dict[str, Matrix], operands: FmhaOperands, of_q: Rows) -> None:
-        """A bias of elements and given bytes: strides of 0 where one serves all."""
-        case, signature, lengths = self.case, self.decision.signature, operands.lengths.q
-        planes: dict[str, Storage] = {}
-        if signature.traits.bias is FmhaBias.ELEMENTWISE and operands.bias is not None:
-            planes["bias"] = encode(operands.bias, signature.a)
-        if operands.dropout is not None and operands.dropout.rand_val is not None:
-            planes["rand_val"] = operands.dropout.rand_val
-        for name, values in planes.items():
-            if of_q.starts:  # rows of all sequences lie in one plane
-                values = np.broadcast_to(values, (len(lengths), *values.shape[1:]))
-            stored = gathered(values.transpose(0, 2, 1, 3), of_q, lengths[: values.shape[0]])
-            one = tensor(stored, case.gap_d, head_first=case.head_first)
-            inputs[name], found[name] = one.matrix, one.address
-            head, batch = one.head * (values.shape[1] > 1), one.batch * (values.shape[0] > 1)
-            found[f"{name}_strides"] = FmhaStridesStruct(one.row, head, batch)
 
 
 def operands_of(case: Case, decision: Decision) -> FmhaOperands:
@@ -286,7 +274,7 @@ def scheduled(space: Space, case: Case, decision: Decision, planner: FmhaSplitPl
     """For the tile of the instance that answers without one."""
     query, tiles = decision.query, space.all_instances.get(decision.chosen.instance)
     assert isinstance(query, FmhaQuery)
-    if tiles is None or query.illegal() is not None or appends(query.signature.traits):
+    if tiles is None or query.illegal() is not None or query.signature.traits.entry is not FmhaEntry.FORWARD:
         return None
     return schedule_of(case, query.signature, query.shape, query.target, tiles.constraints, planner)
 
@@ -311,10 +299,11 @@ def asked(case: Case, problem: FmhaShape) -> Case:
 
 
 def flops(case: Case, signature: FmhaSignature) -> int:
-    """Of both products; appending has none."""
+    """Of the products; appending has none."""
     if appends(signature.traits):
         return 0
-    return 2 * case.batch * case.heads_q * case.m * case.n * (case.k + case.hdim_v)
+    of_q, of_v = products(signature.traits)
+    return 2 * case.batch * case.heads_q * case.m * case.n * (of_q * case.k + of_v * case.hdim_v)
 
 
 OPERATION = FuzzedOperation(

@@ -77,9 +77,7 @@ def rows_of(signature: FmhaSignature, case: Case, lengths: tuple[int, ...], most
 
 def dense_refusal(signature: FmhaSignature, shape: FmhaShape) -> str:
     """Why no plan is made of a legal problem: a tensor without gaps that 64-bit integers cannot count."""
-    for name, bits, (inner, *axes) in (
-        _append_tensors(signature, shape) if appends(signature.traits) else (_forward_tensors(signature, shape))
-    ):
+    for name, bits, (inner, *axes) in _tensors(signature, shape):
         elements = inner
         for axis in axes:
             elements *= max(axis, 1)
@@ -89,6 +87,11 @@ def dense_refusal(signature: FmhaSignature, shape: FmhaShape) -> str:
 
 
 _Tensors = list[tuple[str, int, tuple[int, ...]]]
+
+
+def _tensors(signature: FmhaSignature, shape: FmhaShape) -> _Tensors:
+    """As C++ asks them, one by one; gradients have the sizes of what they are of."""
+    return _append_tensors(signature, shape) if appends(signature.traits) else _forward_tensors(signature, shape)
 
 
 def _forward_tensors(signature: FmhaSignature, shape: FmhaShape) -> _Tensors:

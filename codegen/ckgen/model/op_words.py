@@ -259,11 +259,12 @@ class Tier(Word):
 class FmhaEntry(Word):
     """FORWARD: attention, whatever kernels it takes. APPEND: new keys and values go into the cache, rotated where
 
-    asked.
+    asked. BACKWARD: gradients of forward's inputs, from its outputs and the gradient of O.
     """
 
     FORWARD = "forward"
     APPEND = "append"
+    BACKWARD = "bwd"
 
     @property
     def code(self) -> int:
@@ -495,7 +496,7 @@ CODES: Mapping[str, Mapping[str, int]] = {
     "Strategy": {"any": 0, "data_parallel": 1, "atomic": 2, "linear": 3, "tree": 4},
     "Backend": {"ck_tile": 0, "ck": 1, "hip": 2, "asm": 3, "host": 4, "cutlass": 5},
     "Tier": {"forced": 0, "override": 1, "exact": 2, "near": 3, "heuristic": 4, "far": 5, "other_cu": 6, "default": 7, "unsupported": 8},
-    "FmhaEntry": {"forward": 0, "append": 1},
+    "FmhaEntry": {"forward": 0, "append": 1, "bwd": 2},
     "FmhaBias": {"none": 0, "elementwise": 1, "alibi": 2},
     "FmhaDropout": {"none": 0, "dropout": 1, "randval": 2},
     "FmhaQuant": {"none": 0, "pertensor": 1, "blockscale": 2, "kvblockscale": 3},

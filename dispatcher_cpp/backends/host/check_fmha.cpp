@@ -21,14 +21,14 @@ Status check_signature(const Signature& s) noexcept {
     return Status::error(StatusCode::unsupported, "no host kernel for attention of q=%s kv=%s o=%s acc=%s",
                          name(s.a).data(), name(s.b).data(), name(s.c).data(), name(s.acc).data());
   const FmhaTraits& t = s.fmha;
-  if (t.entry != FmhaEntry::forward) return unsupported("append has no host kernel");
+  if (t.entry != FmhaEntry::forward) return unsupported("it is another kernel that appends or goes backward");
   if (t.kv != FmhaKv::contiguous && t.v_column) return unsupported("paged KV has no host kernel for vcolumn");
   if (t.kv == FmhaKv::contiguous && t.kv_layout != FmhaKvLayout::linear) return invalid("only pages are vectorized");
   if (t.rope != FmhaRope::none) return invalid("rope is of append only");
   return Status::success();
 }
 
-Status check_shape(const Signature& s, const FmhaShape& x) noexcept {
+Status check_shape_of(const Signature& s, const FmhaShape& x) noexcept {
   const FmhaTraits& t = s.fmha;
   if (x.batch < 1 || x.batch > kMaxBatch) return invalid("batch is out of range");
   if (x.heads_q < 1 || x.heads_k < 1 || x.heads_q % x.heads_k != 0)
@@ -59,10 +59,10 @@ Status check_pointers(const Signature& signature, const FmhaShape& x, const Fmha
   const FmhaTraits& t = signature.fmha;
   const bool keys = x.seqlen_k > 0;
   const device::FmhaPointer all[] = {
-      {"q", a.q, true},
+      {"q", a.q, x.seqlen_q > 0},
       {"k", a.k, keys},
       {"v", a.v, keys},
-      {"o", a.o, true},
+      {"o", a.o, x.seqlen_q > 0},
       {"lse", a.lse, t.lse},
       {"bias", a.bias, t.bias == FmhaBias::alibi || (t.bias == FmhaBias::elementwise && keys)},
       {"sink", a.sink, t.sink},
@@ -166,6 +166,10 @@ PackKind fmha_kind(const Signature& s, Isa isa) noexcept {
   return narrow && isa >= Isa::x86_64_v4_bf16 ? PackKind::bf16 : PackKind::f32;
 }
 
+Status check_fmha_shape(const Signature& signature, const FmhaShape& shape) noexcept {
+  return check_shape_of(signature, shape);
+}
+
 Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
   const Signature& signature = instance.signature;
   if (signature.op != Op::fmha) return invalid("the instance is not of op fmha");
@@ -179,7 +183,7 @@ Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept
   if (signature.fmha.kv_layout == FmhaKvLayout::vectorized && c.n0 % 2 != 0 &&
       fmha_kind(signature, isa) == PackKind::bf16)
     return unsupported("pages in vectors need an even n0");
-  return check_shape(signature, shape);
+  return check_fmha_shape(signature, shape);
 }
 
 Status check_fmha_args(const Signature& signature, const FmhaShape& shape, const FmhaArgs& args) noexcept {

@@ -20,6 +20,8 @@ Isa fmha_isa(const InstanceDesc& instance) noexcept;
 /// What its operands are packed as: bf16 where both are exact as such and the level has kernels for it.
 PackKind fmha_kind(const Signature& signature, Isa isa) noexcept;
 
+/// invalid_argument: sizes; unsupported: pages of no whole vectors.
+Status check_fmha_shape(const Signature& signature, const FmhaShape& shape) noexcept;
 /// unsupported: types, options, tile, ISA; invalid_argument: sizes.
 Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept;
 /// Pointers, strides, lengths within the shape, scales and probabilities; of a legal instance and shape.

@@ -2,6 +2,8 @@
 // of one tile. See isa_table.hpp for why it has no inline functions.
 #pragma once
 
+#include "backends/host/fmha_backward_step.hpp"
+
 #include <cstdint>
 
 namespace ckgen {
@@ -14,11 +16,6 @@ inline constexpr int kFmhaStride = 256 + 16;  // from row to row of scores: no p
 inline constexpr int kFmhaBlock = 32;         // columns in place at a time, at least: whole panels
 inline constexpr int kFmhaLanes = 16;         // room of a vector of any level
 inline constexpr float kFmhaLog2E = 1.44269504088896340736F;
-
-/// Which columns of a tile a row sees: [first, last) and [0, sink).
-struct FmhaSpan {
-  std::int32_t first, last, sink;
-};
 
 /// Rows of K or V where they are, and what is to come into the cache while they are used.
 struct FmhaRowsOf {
@@ -91,6 +88,7 @@ struct FmhaKernels {
   FmhaStepFn values;   // out = out * rescale + weights V
   FmhaPhiloxFn philox;
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level
+  FmhaBackwardKernels backward;
 };
 
 }  // namespace host

@@ -1,5 +1,6 @@
 #define CKGEN_HOST_LEVEL 4
 #include "backends/host/isa_epilogue.hpp"
+#include "backends/host/isa_fmha_backward.hpp"
 #include "backends/host/isa_fmha_rows.hpp"
 #include "backends/host/isa_in_place.hpp"
 #include "backends/host/isa_micro.hpp"
@@ -19,7 +20,7 @@ constinit const IsaTable kIsaV4 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
                                    &small_e8m0,
                                    &small_most,
                                    &in_place_kernel,
-                                   {with_rows(fmha_kernels<WordF32>()), {}, {}}};
+                                   {with_backward<WordF32>(with_rows(fmha_kernels<WordF32>())), {}, {}}};
 
 }  // namespace host
 }  // namespace v1

@@ -65,6 +65,13 @@ typedef struct ckgen_fmha_args {
   ckgen_fmha_strides k_new_strides, v_new_strides;
   const void* rotary_cos;
   const void* rotary_sin;
+  const void* dout;
+  void* dq;
+  void* dk;
+  void* dv;
+  void* dbias;
+  float* dsink;
+  ckgen_fmha_strides dout_strides, dq_strides, dk_strides, dv_strides, dbias_strides;
 } ckgen_fmha_args;
 
 /* Sets every field but `size` to its default: no sizes, and the window of a causal mask. */

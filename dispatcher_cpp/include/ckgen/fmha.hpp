@@ -17,6 +17,16 @@
 //   (x0, x1) of them, the 2 t-th and 2 t + 1-th where interleaved, the t-th and t + R / 2-th of half, becomes (x0
 //   cos[s][t] - x1 sin[s][t], x1 cos[s][t] + x0 sin[s][t]) in fp32 stored(x) = x in K's and V's type, of 8 bits x /
 //   descale, rounded to nearest even and limited to the largest value
+//
+// backward gives the gradients of a scalar by Q, K, V, bias and sink, from that by O, dO, of which and of q, k, v, o
+// and lse it is a function; sums are fp32:
+//   delta[i] = sum_d dO[i][h][d] O[i][h][d]; P as above, of the lse that is given; c(i, j) = keep(i, j) / (1 - p_drop)
+//   dS[i][j] = P[i][j] (c(i, j) sum_d dO[i][h][d] V[j][g][d] - delta[i]), which is the gradient by the bias
+//   dX = dS, with softcap times 1 - tanh(S / softcap)^2 of S before it; of 16 bits dX and c P may be rounded to them
+//   dQ[i][h] = scale sum_j dX[i][j] K[j][g]; over the query heads h of KV head g and all i:
+//   dK[j][g] = scale sum dX[i][j] Q[i][h]; dV[j][g] = sum c(i, j) P[i][j] dO[i][h]
+//   dbias: the sum of dS over what shares an element of the bias; dsink[h] = -sum_b sum_i exp(sink[h] - lse[i])
+//   delta[i]
 #pragma once
 
 #include <cstdint>
@@ -141,6 +151,17 @@ struct FmhaArgs {
   FmhaStrides k_new_strides, v_new_strides;
   const void* rotary_cos = nullptr;  // of rope: [seqlen_k][rotary_dim / 2], of Q's type
   const void* rotary_sin = nullptr;
+  // Of backward, where o and lse are read: they are forward's, lse with the strides above. All are of Q's type but
+  // dsink; shapes are those of what they are gradients of. Rows that do not count are not written. dbias, of a bias of
+  // elements, is summed along the bias's strides of 0, where its own are not read; null: not wanted. So is dsink,
+  // [heads_q]. Nothing may overlap.
+  const void* dout = nullptr;
+  void* dq = nullptr;
+  void* dk = nullptr;
+  void* dv = nullptr;
+  void* dbias = nullptr;
+  float* dsink = nullptr;
+  FmhaStrides dout_strides, dq_strides, dk_strides, dv_strides, dbias_strides;
 };
 constexpr Op op_of(const FmhaArgs&) noexcept {
   return Op::fmha;

@@ -7,16 +7,18 @@ namespace ckgen {
 inline namespace v1 {
 
 /// forward: attention, whatever kernels it takes. append: new keys and values go into the cache, rotated where asked.
+/// backward: gradients of forward's inputs, from its outputs and the gradient of O.
 enum class FmhaEntry : std::uint8_t {
   forward,
   append,
+  backward,
 };
-inline constexpr int kFmhaEntryCount = 2;
+inline constexpr int kFmhaEntryCount = 3;
 template <>
 inline constexpr int word_count<FmhaEntry> = kFmhaEntryCount;
 
 constexpr std::string_view name(FmhaEntry value) noexcept {
-  constexpr std::string_view names[] = {"forward", "append"};
+  constexpr std::string_view names[] = {"forward", "append", "bwd"};
   return static_cast<int>(value) < kFmhaEntryCount ? names[static_cast<int>(value)] : std::string_view("unknown");
 }
 constexpr bool parse(std::string_view text, FmhaEntry& out) noexcept {

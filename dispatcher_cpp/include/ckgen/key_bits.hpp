@@ -17,7 +17,7 @@ inline constexpr int epilogue_op = 3;
 inline constexpr int operand_op = 2;
 inline constexpr int scale_sides = 2;
 inline constexpr int moe_part = 2;
-inline constexpr int fmha_entry = 1;
+inline constexpr int fmha_entry = 2;
 inline constexpr int fmha_bias = 2;
 inline constexpr int fmha_dropout = 2;
 inline constexpr int fmha_quant = 2;
@@ -81,7 +81,7 @@ constexpr void visit(S& s, Visit visit) {
     visit(s.scale_block.n, 51, 3, kScaleBlockN);
   }
   if (s.op == Op::fmha) {
-    visit(s.fmha.entry, 55, 1);
+    visit(s.fmha.entry, 55, 2);
     visit(s.fmha.varlen, 54, 1);
     visit(s.fmha.v_column, 53, 1);
     visit(s.fmha.masked, 52, 1);

@@ -83,6 +83,7 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_gaps_q,
   fmha_instance_slopes,
   fmha_no_append,
+  fmha_no_backward,
   fmha_no_paged_kv,
   gemm_instance_m_multiple,
   gemm_instance_min_m,
@@ -114,7 +115,7 @@ struct ProblemRuleText {
   std::uint8_t near = 0;  // how near an instance is that says so; 0: none does
 };
 
-inline constexpr std::size_t problem_rule_count = 95;
+inline constexpr std::size_t problem_rule_count = 96;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -265,6 +266,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "the mask starts at the top left, and the instance would count distances of slopes from there", 2},
     {"fmha.no-append",
      "no instance that appends keys and values to a cache was built for this signature", 0},
+    {"fmha.no-backward",
+     "no instance of the backward of attention was built for this signature", 0},
     {"fmha.no-paged-kv",
      "no instance that reads keys and values in pages (of {measured} rows) was built for this signature", 0},
     {"gemm.instance.m-multiple",

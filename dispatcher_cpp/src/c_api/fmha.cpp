@@ -92,6 +92,17 @@ ckgen::FmhaArgs fmha_args_of(const ckgen_fmha_args& x) noexcept {
   args.v_new_strides = strides_of(x.v_new_strides);
   args.rotary_cos = x.rotary_cos;
   args.rotary_sin = x.rotary_sin;
+  args.dout = x.dout;
+  args.dq = x.dq;
+  args.dk = x.dk;
+  args.dv = x.dv;
+  args.dbias = x.dbias;
+  args.dsink = x.dsink;
+  args.dout_strides = strides_of(x.dout_strides);
+  args.dq_strides = strides_of(x.dq_strides);
+  args.dk_strides = strides_of(x.dk_strides);
+  args.dv_strides = strides_of(x.dv_strides);
+  args.dbias_strides = strides_of(x.dbias_strides);
   return args;
 }
 

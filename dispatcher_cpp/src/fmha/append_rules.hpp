@@ -18,13 +18,18 @@ constexpr bool appends(const FmhaTraits& traits) noexcept {
   return traits.entry == FmhaEntry::append;
 }
 
+constexpr bool goes_back(const FmhaTraits& traits) noexcept {
+  return traits.entry == FmhaEntry::backward;
+}
+
 /// Rows of Q that rotate.
 constexpr std::int64_t rotated_rows(const FmhaTraits& traits, const FmhaShape& x) noexcept {
   return traits.rope == FmhaRope::none ? 0 : x.seqlen_q;
 }
 
-/// Whether a run of the legal problem does nothing.
+/// Whether a run of the legal problem does nothing. Backward writes zeros where only one side has no row.
 constexpr bool fmha_is_empty(const FmhaTraits& traits, const FmhaShape& x) noexcept {
+  if (goes_back(traits)) return x.seqlen_q == 0 && x.seqlen_k == 0;
   return appends(traits) ? x.seqlen_new == 0 && rotated_rows(traits, x) == 0 : x.seqlen_q == 0;
 }
 

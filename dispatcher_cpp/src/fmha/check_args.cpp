@@ -52,7 +52,7 @@ FmhaTensors tensors_of_forward(const Problem& p, const FmhaArgs& args) noexcept 
   found.add(cache_of("K", p, args.k, x.hdim_q, args.k_strides, false));
   found.add(cache_of("V", p, args.v, x.hdim_v, args.v_strides, traits.v_column));
   found.add_written(fmha_tensor("O", s.c, args.o, x.hdim_v, rows.q, x.heads_q, rows.batch, args.o_strides));
-  if (traits.lse)
+  if (traits.lse || goes_back(traits))
     found.add_written(fmha_tensor("lse", DType::fp32, args.lse, rows.q, 1, x.heads_q, rows.batch,
                                   {0, args.lse_head_stride, args.lse_batch_stride}));
   if (traits.bias == FmhaBias::alibi)
@@ -61,6 +61,30 @@ FmhaTensors tensors_of_forward(const Problem& p, const FmhaArgs& args) noexcept 
     found.add(plane("bias", s.a, args.bias, args.bias_strides)).may_repeat = true;
   if (traits.dropout == FmhaDropout::randval)
     found.add(plane("rand_val", DType::int8, args.rand_val, args.rand_val_strides)).may_repeat = true;
+  return found;
+}
+
+FmhaTensors tensors_of_backward(const Problem& p, const FmhaArgs& args) noexcept {
+  const Signature& s = p.signature();
+  const FmhaShape& x = p.fmha();
+  const Rows rows = rows_of(p);
+  const auto of_q = [&](const char* name, const void* data, std::int32_t hdim, const FmhaStrides& strides) {
+    return fmha_tensor(name, s.a, data, hdim, rows.q, x.heads_q, rows.batch, strides);
+  };
+  FmhaTensors found = tensors_of_forward(p, args);
+  for (int i = 0; i < found.count; ++i) found.all[i].written = false;  // O and lse are read
+  found.add(of_q("dO", args.dout, x.hdim_v, args.dout_strides));
+  found.add_written(of_q("dQ", args.dq, x.hdim_q, args.dq_strides));
+  // how many rows K has that seqstart_k cuts, the sizes do not say
+  found.add(cache_of("dK", p, args.dk, x.hdim_q, args.dk_strides, false)).written = !s.fmha.varlen;
+  found.add(cache_of("dV", p, args.dv, x.hdim_v, args.dv_strides, false)).written = !s.fmha.varlen;
+  if (args.dbias == nullptr || s.fmha.bias != FmhaBias::elementwise) return found;
+  FmhaTensor dbias =
+      fmha_tensor("dbias", s.a, args.dbias, x.seqlen_k, rows.q, x.heads_q, rows.batch, args.dbias_strides);
+  // what it is summed along has one element
+  const std::int64_t of_bias[] = {args.bias_strides.row, args.bias_strides.head, args.bias_strides.batch};
+  for (int i = 0; i < 3; ++i) dbias.axes[i].count = of_bias[i] == 0 ? 1 : dbias.axes[i].count;
+  found.add_written(dbias);
   return found;
 }
 
@@ -88,7 +112,12 @@ FmhaTensors tensors_of_append(const Problem& p, const FmhaArgs& args) noexcept {
 }
 
 FmhaTensors tensors_of(const Problem& p, const FmhaArgs& args) noexcept {
-  return appends(p.signature().fmha) ? tensors_of_append(p, args) : tensors_of_forward(p, args);
+  switch (p.signature().fmha.entry) {
+    case FmhaEntry::append: return tensors_of_append(p, args);
+    case FmhaEntry::backward: return tensors_of_backward(p, args);
+    case FmhaEntry::forward: break;
+  }
+  return tensors_of_forward(p, args);
 }
 
 Status check_tensors(const Problem& p, const FmhaArgs& args) noexcept {
@@ -128,7 +157,7 @@ Status check_pointers(const Problem& p, const FmhaArgs& args) noexcept {
              {"v_new", args.v_new, optional_if(has_new)},
              {"rotary_cos", args.rotary_cos, needed_if(t.rope != FmhaRope::none)},
              {"rotary_sin", args.rotary_sin, needed_if(t.rope != FmhaRope::none)},
-             {"lse", args.lse, optional_if(t.lse)},
+             {"lse", args.lse, optional_if(t.lse || goes_back(t))},
              {"bias", args.bias, optional_if(t.bias != FmhaBias::none)},
              {"rand_val", args.rand_val, optional_if(t.dropout == FmhaDropout::randval)},
              {"sink", args.sink, needed_if(t.sink)},
@@ -143,6 +172,12 @@ Status check_pointers(const Problem& p, const FmhaArgs& args) noexcept {
              {"kv_indptr", args.kv_indptr, needed_if(list)},
              {"kv_pages", args.kv_pages, needed_if(list)},
              {"kv_last_page", args.kv_last_page, needed_if(list)},
+             {"dout", args.dout, optional_if(goes_back(t))},
+             {"dq", args.dq, optional_if(goes_back(t))},
+             {"dk", args.dk, optional_if(goes_back(t))},
+             {"dv", args.dv, optional_if(goes_back(t))},
+             {"dbias", args.dbias, optional_if(goes_back(t) && t.bias == FmhaBias::elementwise)},
+             {"dsink", args.dsink, optional_if(goes_back(t) && t.sink)},
              {"split.items", args.split.items, needed_if(p.fmha().split_items != 0)},
              {"split.combine_items", args.split.combine_items, needed_if(p.fmha().split_combines != 0)}};
   for (const auto& one : all) {

@@ -46,7 +46,8 @@ Status check_lengths(const Lengths& x, std::int64_t batch) noexcept {
 Status check_fmha_lengths(const Problem& problem, const FmhaArgs& args) noexcept {
   const FmhaShape& x = problem.fmha();
   // Of append the host kernel checks them, and the pages.
-  if (x.seqlen_q == 0 || appends(problem.signature().fmha)) return Status::success();
+  const FmhaTraits& traits = problem.signature().fmha;
+  if (fmha_is_empty(traits, x) || appends(traits)) return Status::success();
   const std::int64_t rows = x.total_q != 0 ? x.total_q : x.batch * x.seqlen_q;
   const Status status = check_lengths({"q", args.seqstart_q, args.seqlen_q, 0, x.seqlen_q, rows}, x.batch);
   if (!status.ok()) return status;

@@ -98,7 +98,7 @@ OwnTable fmha_table_of(const SignatureUnit& unit, std::uint32_t at) noexcept {
 
 bool is_known_fmha(const Signature& signature) noexcept {
   const FmhaTraits& traits = signature.fmha;
-  return traits.entry <= FmhaEntry::append && traits.bias <= FmhaBias::alibi &&
+  return traits.entry <= FmhaEntry::backward && traits.bias <= FmhaBias::alibi &&
          traits.dropout <= FmhaDropout::randval && traits.kv <= FmhaKv::page_list && traits.rope <= FmhaRope::half &&
          signature.acc == DType::fp32 && signature.scale == DType::none;
 }

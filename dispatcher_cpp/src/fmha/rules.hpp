@@ -101,6 +101,7 @@ inline Verdict check_fmha(const Signature& signature, const FmhaShape& x) noexce
 /// Why nothing can have a signature of which there is no instance at all.
 inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) noexcept {
   if (appends(traits)) return broken(ProblemRule::fmha_no_append, 0, 0);
+  if (goes_back(traits)) return broken(ProblemRule::fmha_no_backward, 0, 0);
   if (is_paged(traits)) return broken(ProblemRule::fmha_no_paged_kv, x.page_size, 0);
   return no_instance();
 }

@@ -80,7 +80,7 @@ inline Status check_dense(FmhaTensor x) noexcept {
 
 /// The tensors of a run that the signature has a use for.
 struct FmhaTensors {
-  FmhaTensor all[7];
+  FmhaTensor all[12];
   int count = 0;
 
   FmhaTensor& add(const FmhaTensor& one) noexcept { return all[count++] = one; }

@@ -63,7 +63,7 @@ inline constexpr std::string_view kFieldNames[] = {
 
 /// A code at or above it is none of the field's type; numbers have all codes.
 inline constexpr std::uint8_t kFieldValues[] = {
-    4, 5, 2, 2, 2, 4, 16, 16, 16, 16, 16, 7, 7, 7, 3, 3, 3, 2, 2, 3, 32, 32, 2, 2, 2, 2, 2, 2, 2, 3, 3, 4, 3, 2, 3, 32,
+    4, 5, 2, 2, 2, 4, 16, 16, 16, 16, 16, 7, 7, 7, 3, 3, 3, 2, 2, 3, 32, 32, 3, 2, 2, 2, 2, 2, 2, 3, 3, 4, 3, 2, 3, 32,
     32, 32
 };
 

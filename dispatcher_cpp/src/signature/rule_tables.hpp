@@ -225,6 +225,16 @@ inline constexpr Condition kConditions[] = {
     {Field::fmha_lse, 0x1},
     {Field::fmha_entry, 0x2},
     {Field::fmha_dropout, 0x1},
+    {Field::fmha_entry, 0x4},
+    {Field::a, 0x7},
+    {Field::b, 0xffffffff, 6},
+    {Field::c, 0xffffffff, 6},
+    {Field::fmha_entry, 0x4},
+    {Field::fmha_lse, 0x1},
+    {Field::fmha_entry, 0x4},
+    {Field::fmha_kv, 0x1},
+    {Field::fmha_entry, 0x4},
+    {Field::fmha_v_column, 0x1},
     {Field::fmha_kv_layout, 0x2},
     {Field::fmha_kv, 0xfffffffe},
     {Field::fmha_quant, 0x8},
@@ -242,7 +252,7 @@ inline constexpr All kAlternatives[] = {
     {100, 1}, {102, 1}, {103, 1}, {105, 1}, {107, 1}, {109, 1}, {110, 1}, {112, 1}, {114, 1}, {117, 2}, {120, 3}, {124,
     3}, {127, 2}, {130, 1}, {131, 1}, {132, 1}, {133, 1}, {135, 1}, {137, 1}, {139, 1}, {141, 1}, {143, 1}, {145, 1},
     {146, 18}, {164, 1}, {166, 1}, {167, 2}, {169, 1}, {172, 1}, {175, 1}, {176, 1}, {178, 1}, {180, 1}, {182, 1}, {184,
-    1}, {186, 1}, {188, 1}, {190, 1}, {192, 1}, {194, 1}, {196, 1}, {198, 1}
+    1}, {186, 1}, {188, 1}, {190, 1}, {192, 3}, {196, 1}, {198, 1}, {200, 1}, {202, 1}, {204, 1}, {206, 1}, {208, 1}
 };
 
 inline constexpr Case kCases[] = {
@@ -323,9 +333,13 @@ inline constexpr Case kCases[] = {
     {{187, 1}, 75, 1, ""},
     {{189, 1}, 76, 1, ""},
     {{191, 1}, 77, 1, ""},
-    {{193, 1}, 78, 1, ""},
-    {{195, 1}, 79, 1, ""},
-    {{197, 1}, 80, 1, ""},
+    {{195, 1}, 78, 1, ""},
+    {{197, 1}, 79, 1, ""},
+    {{199, 1}, 80, 1, ""},
+    {{201, 1}, 81, 1, ""},
+    {{203, 1}, 82, 1, ""},
+    {{205, 1}, 83, 1, ""},
+    {{207, 1}, 84, 1, ""},
 };
 
 inline constexpr Rule kRules[] = {
@@ -439,14 +453,22 @@ inline constexpr Rule kRules[] = {
     {0x8, 74, 1, "append has no use for lse"},
     // fmha.append.dropout
     {0x8, 75, 1, "append has no use for dropout"},
+    // fmha.backward.types
+    {0x8, 76, 1, "backward is of fp32, bf16 or fp16, all of one type"},
+    // fmha.backward.lse
+    {0x8, 77, 1, "backward reads lse and writes none"},
+    // fmha.backward.pages
+    {0x8, 78, 1, "backward reads no pages"},
+    // fmha.backward.v-column
+    {0x8, 79, 1, "backward has V by rows"},
     // fmha.vectorized
-    {0x8, 76, 1, "only pages are vectorized"},
+    {0x8, 80, 1, "only pages are vectorized"},
     // fmha.page-descales
-    {0x8, 77, 1, "only pages have descales of their own"},
+    {0x8, 81, 1, "only pages have descales of their own"},
     // fmha.pages.v-column
-    {0x8, 78, 1, "pages say where V lies"},
+    {0x8, 82, 1, "pages say where V lies"},
     // fmha.softcap-bias
-    {0x8, 79, 1, "softcap goes without a bias"},
+    {0x8, 83, 1, "softcap goes without a bias"},
 };
 
 }  // namespace ckgen::inline v1::detail

@@ -33,6 +33,7 @@ GEMMS = (
 ATTENTION = (
     "fmha_bf16",
     "fmha_fp8_bf16_pertensor",
+    "fmha_bf16_bwd_masked",
     "fmha_bf16_append_blocktable",
     "fmha_bf16_alibi",
     "fmha_fp16_fp8_fp16_kvblockscale_pagelist",

@@ -75,6 +75,7 @@ BROKEN: tuple[tuple[str, str, CkTileFmhaConfig, dict[str, Any], str], ...] = (
     ("splits", "bf16_masked", MERGED, {}, "gfx942"),
     ("splits", "bf16_alibi", MERGED, {}, "gfx942"),
     ("splits", "bf16", MERGED, {"k0_max": 64, "n1": 64}, "gfx942"),
+    ("direction", "bf16_bwd_masked", ASYNC, {}, "gfx942"),
     ("features", "bf16_vcolumn", ASYNC, {}, "gfx942"),
     ("features", "bf16_randval", ASYNC, {}, "gfx942"),
     ("features", "fp8_bf16_blockscale", QR, {}, "gfx942"),

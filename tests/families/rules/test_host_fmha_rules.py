@@ -23,5 +23,8 @@ def test_host_kernels() -> None:
     assert broken("fp8_ocp_pertensor", HostFmhaConfig(16, 64)) == []
     for text in ("fp32_append_vcolumn_rope_half", "bf16_fp8_ocp_bf16_append_kvblockscale_pagelist_vectorized"):
         assert broken(text, HostFmhaConfig(16, 64)) == [], text
+    assert broken("bf16_bwd_varlen_masked", HostFmhaConfig(256, 256)) == []
+    assert broken("bf16_bwd", HostFmhaConfig(257, 64)) == ["host.fmha.backward-tile"]
+    assert broken("bf16", HostFmhaConfig(257, 64)) == []
     for text in ("fp8_ocp_append_pertensor", "bf16_fp8_ocp_bf16_append_blockscale"):
         assert broken(text, HostFmhaConfig(16, 64)) == ["host.fmha.append"], text

@@ -30,7 +30,7 @@ FIELDS: tuple[tuple[str, str, int, int, tuple[str, ...]], ...] = (
     ("scale_block.sides", "ScaleSides", 57, 2, ("gemm", "grouped_gemm", "moe",)),
     ("scale_block.k", "scale_block_k", 54, 3, ("gemm", "grouped_gemm", "moe",)),
     ("scale_block.n", "scale_block_n", 51, 3, ("gemm", "grouped_gemm", "moe",)),
-    ("fmha.entry", "FmhaEntry", 55, 1, ("fmha",)),
+    ("fmha.entry", "FmhaEntry", 55, 2, ("fmha",)),
     ("fmha.varlen", "flag", 54, 1, ("fmha",)),
     ("fmha.v_column", "flag", 53, 1, ("fmha",)),
     ("fmha.masked", "flag", 52, 1, ("fmha",)),

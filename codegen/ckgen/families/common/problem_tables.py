@@ -78,6 +78,7 @@ MESSAGES: dict[str, str] = {
     "fmha.instance.gaps-q": "rows of Q may lie between sequences, and the instance knows their starts alone",
     "fmha.instance.slopes": "the mask starts at the top left, and the instance would count distances of slopes from there",
     "fmha.no-append": "no instance that appends keys and values to a cache was built for this signature",
+    "fmha.no-backward": "no instance of the backward of attention was built for this signature",
     "fmha.no-paged-kv": "no instance that reads keys and values in pages (of {measured} rows) was built for this signature",
     "gemm.instance.m-multiple": "M = {measured} is not a multiple of {limit}",
     "gemm.instance.min-m": "M = {measured} is below {limit}",

@@ -189,6 +189,18 @@ RULES: tuple[tuple[str, tuple[str, ...], str, tuple[Case, ...]], ...] = (
     ("fmha.append.dropout", ("fmha",), "append has no use for dropout", (
         ((("fmha.entry", 0x2),), ((("fmha.dropout", 0x1),),), ""),
     )),
+    ("fmha.backward.types", ("fmha",), "backward is of fp32, bf16 or fp16, all of one type", (
+        ((("fmha.entry", 0x4),), ((("a", 0x7), ("b", "=a"), ("c", "=a"),),), ""),
+    )),
+    ("fmha.backward.lse", ("fmha",), "backward reads lse and writes none", (
+        ((("fmha.entry", 0x4),), ((("fmha.lse", 0x1),),), ""),
+    )),
+    ("fmha.backward.pages", ("fmha",), "backward reads no pages", (
+        ((("fmha.entry", 0x4),), ((("fmha.kv", 0x1),),), ""),
+    )),
+    ("fmha.backward.v-column", ("fmha",), "backward has V by rows", (
+        ((("fmha.entry", 0x4),), ((("fmha.v_column", 0x1),),), ""),
+    )),
     ("fmha.vectorized", ("fmha",), "only pages are vectorized", (
         ((("fmha.kv_layout", 0x2),), ((("fmha.kv", 0xfffffffe),),), ""),
     )),

@@ -15,13 +15,20 @@ def appends(traits: FmhaTraits) -> bool:
     return traits.entry is FmhaEntry.APPEND
 
 
+def goes_back(traits: FmhaTraits) -> bool:
+    """Whether gradients are computed."""
+    return traits.entry is FmhaEntry.BACKWARD
+
+
 def rotated_rows(traits: FmhaTraits, shape: FmhaShape) -> int:
     """Rows of Q that rotate."""
     return 0 if traits.rope is FmhaRope.NONE else shape.seqlen_q
 
 
 def is_empty(traits: FmhaTraits, shape: FmhaShape) -> bool:
-    """Whether a run of the legal problem does nothing."""
+    """Whether a run of the legal problem does nothing. Backward writes zeros where only one side has no row."""
+    if goes_back(traits):
+        return shape.seqlen_q == 0 and shape.seqlen_k == 0
     if appends(traits):
         return shape.seqlen_new == 0 and rotated_rows(traits, shape) == 0
     return shape.seqlen_q == 0

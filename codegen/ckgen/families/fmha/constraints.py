@@ -173,7 +173,7 @@ def _of_any(m0: int, n0: int) -> FmhaConstraints:
 def _of_host(signature: FmhaSignature, config: HostFmhaConfig) -> FmhaConstraints:
     """Of the CPU's own kernels: threads share the keys of one sequence where there are few."""
     found = _of_any(config.m0, config.n0)
-    if signature.traits.entry is FmhaEntry.APPEND:
+    if signature.traits.entry is not FmhaEntry.FORWARD:
         return found
     return replace(found, max_splits=MOST_SPLITS, takes_items=True, merge_heads=True, rows_together=_ROWS_IN_PLACE)
 

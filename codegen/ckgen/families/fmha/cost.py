@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckgen.families.fmha.append_problem import append_cost, appends
+from ckgen.families.fmha.append_problem import append_cost, appends, goes_back
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
@@ -115,6 +115,11 @@ def takes_all_heads(asked: FmhaConstraints, shape: FmhaShape) -> bool:
 
 def _parts_of_v(asked: FmhaConstraints) -> int:
     return -(-asked.hdim_v // asked.n1)
+
+
+def products(traits: FmhaTraits) -> tuple[int, int]:
+    """How often the scores' size times hdim_q, and times hdim_v, is multiplied: forward once each."""
+    return (3, 2) if goes_back(traits) else (1, 1)
 
 
 def mean_columns(traits: FmhaTraits, shape: FmhaShape) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.common.problem_finding import ProblemFinding, no_instance
-from ckgen.families.fmha.append_problem import appends, check_append, supports_append
+from ckgen.families.fmha.append_problem import appends, check_append, goes_back, supports_append
 from ckgen.families.fmha.constraints import MAX_HDIM, FmhaConstraints
 from ckgen.families.fmha.enums import FmhaKvLayout, FmhaTraits
 from ckgen.families.fmha.signature import FmhaSignature
@@ -188,4 +188,6 @@ def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:
     """Why nothing can have a signature of which there is no instance at all."""
     if appends(traits):
         return ProblemFinding("fmha.no-append", 0, 0)
+    if goes_back(traits):
+        return ProblemFinding("fmha.no-backward", 0, 0)
     return ProblemFinding("fmha.no-paged-kv", shape.page_size, 0) if traits.is_paged else no_instance()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ckgen.families.common.problem_finding import ProblemFinding
 from ckgen.families.common.rows import Advice, Identified, RowMeanings
 from ckgen.families.fmha.constraints import constraints_of
-from ckgen.families.fmha.cost import mean_columns
+from ckgen.families.fmha.cost import mean_columns, products
 from ckgen.families.fmha.enums import FmhaEntry, FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, parse_instance_name
 from ckgen.families.fmha.measured import fmha_key
@@ -77,12 +77,13 @@ class FmhaRows(RowMeanings[FmhaRow, FmhaSignature]):
         return (-row.layer,)
 
     def operations(self, row: FmhaRow, signature: FmhaSignature) -> int | None:
-        """Of both products; what varlen and pages hold is not known."""
+        """Of its products; what varlen and pages hold is not known."""
         shape, traits = row.shape, signature.traits
         if has_lengths(traits):
             return None
-        rows = shape.batch * shape.heads_q * shape.seqlen_q
-        return 2 * rows * mean_columns(traits, shape) * (shape.hdim_q + shape.hdim_v)
+        scores = shape.batch * shape.heads_q * shape.seqlen_q * mean_columns(traits, shape)
+        of_q, of_v = products(traits)
+        return 2 * scores * (of_q * shape.hdim_q + of_v * shape.hdim_v)
 
     def broken(self, row: FmhaRow, number: int, signature: FmhaSignature, kernel: Identified) -> ProblemFinding | None:
         """The first rule of the problem, or demand of the kernel."""

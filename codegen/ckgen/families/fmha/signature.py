@@ -17,7 +17,7 @@ OP = "fmha"
 FLOAT8 = frozenset(op_words.FLOAT8)
 WIDE = frozenset(op_words.NARROW)
 FORM = (
-    "fmha_<dtypes>[_append][_varlen][_vcolumn][_masked][_elementwise|_alibi][_softcap][_sink][_lse][_dropout|_randval]"
+    "fmha_<dtypes>[_append|_bwd][_varlen][_vcolumn][_masked][_elementwise|_alibi][_softcap][_sink][_lse][_dropout|_randval]"
     "[_pertensor|_blockscale|_kvblockscale][_blocktable|_pagelist][_vectorized][_rope_interleaved|_rope_half]"
 )
 NO_TRAITS = FmhaTraits()

@@ -13,6 +13,7 @@ from ckgen.families.fmha.enums import (
     FmhaTraits,
 )
 
+_ENTRY = {FmhaEntry.APPEND: "append", FmhaEntry.BACKWARD: "backward"}
 _DROPOUT = {FmhaDropout.PHILOX: "philox", FmhaDropout.RANDVAL: "randval"}
 _QUANT = {
     FmhaQuant.PER_TENSOR: "per_tensor",
@@ -35,7 +36,7 @@ def cpp_traits(traits: FmhaTraits) -> list[tuple[str, str]]:
         return name, f"ckgen::{kind}::{found}" if found else ""
 
     members = [
-        word("entry", "FmhaEntry", "append" if traits.entry is FmhaEntry.APPEND else None),
+        word("entry", "FmhaEntry", _ENTRY.get(traits.entry)),
         *flags("varlen", "v_column", "masked"),
         word("bias", "FmhaBias", _BIAS.get(traits.bias)),
         *flags("softcap", "sink", "lse"),

@@ -27,6 +27,14 @@ def arch_has_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arc
     return broken(reason, arch.name, "an arch with tiles") if reason else None
 
 
+@RULES.rule("ck_tile.fmha.direction", source="ckgen's bridge to ck_tile, backends/ck_tile/fmha_*.hpp")
+def goes_forward(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+    """The Config is of the tree's forward kernels; those that go backward are not bridged."""
+    if signature.traits.entry is not FmhaEntry.BACKWARD:
+        return None
+    return broken("backward runs on CPUs alone: ckgen has no GPU kernel for it yet", "bwd", "forward")
+
+
 @RULES.rule("ck_tile.fmha.types", source=_FACTORY)
 def types_have_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Q, K and V are of one type that the arch's matrix instructions take, and O of one that goes with it."""

@@ -44,6 +44,7 @@ def features_are_there(signature: FmhaSignature, config: HipFmhaConfig, arch: Ar
     traits = signature.traits
     absent = {
         "append": traits.entry is FmhaEntry.APPEND,
+        "bwd": traits.entry is FmhaEntry.BACKWARD,
         "vcolumn": traits.v_column,
         str(traits.bias): traits.bias is not FmhaBias.NONE,
         str(traits.dropout): traits.dropout is not FmhaDropout.NONE,

@@ -13,6 +13,7 @@ from ckgen.rules.rule_set import RuleSet
 
 _MAX_HOST_TILE = 1024
 _MAX_HOST_KEYS = 256
+_MAX_BACKWARD_ROWS = 256
 
 RULES = RuleSet(Backend.HOST, FmhaSignature, HostFmhaConfig)
 
@@ -24,6 +25,14 @@ def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: A
         exceeds(config.m0, _MAX_HOST_TILE, "rows of Q in a tile"),
         exceeds(config.n0, _MAX_HOST_KEYS, "keys in a tile"),
     )
+
+
+@RULES.rule("host.fmha.backward-tile", source="the host kernel")
+def backward_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+    """bwd: a tile has at most 256 rows of Q too."""
+    if signature.traits.entry is not FmhaEntry.BACKWARD:
+        return None
+    return exceeds(config.m0, _MAX_BACKWARD_ROWS, "rows of Q in a tile of backward")
 
 
 @RULES.rule("host.fmha.append", source="the host kernel")
