@@ -19,6 +19,8 @@ ACTS = (
     "adds_up", "crashes_later",
 )  # fmt: skip
 """As in bad_kernels.cpp, by the number of an instance of the unit; further ones are right."""
+KERNELS = Path(__file__).with_name("bad_kernels.yaml")
+"""With these, an instance for each act on every CPU."""
 LIMITS = Limits(seconds=0.4, memory=8 << 30)
 
 
@@ -39,10 +41,10 @@ class Bad:
         return LocalMeasurer(self.library, name, self.contents, Place.HOST, conditions, LIMITS)
 
 
-def build_bad(folder: Path) -> Bad:
-    """About a second where the compiler's cache is warm."""
+def build_bad(folder: Path, *kernel_sets: Path) -> Bad:
+    """Of the kernels that a build has anyway and those; about a second where the compiler's cache is warm."""
     few_rows = paths.tuning_dir() / "ckgen"
-    contents = Contents(own_cpu(), ("gemm", "stream_k"), ("gemm_fp32_rcr",), (few_rows,))
+    contents = Contents(own_cpu(), ("gemm", "stream_k"), ("gemm_fp32_rcr",), (few_rows,), kernel_sets)
     plan = contents.space().plan
     load_generated(plan, "good", folder, Path(__file__).with_name("bad_kernels.cpp"))
     (unit,) = plan.units

@@ -151,6 +151,44 @@ TEST_F(CudaTest, ARunAgainIsOneLaunch) {
   EXPECT_EQ(counts().limits, before.limits);
 }
 
+/// A kernel whose counters lie 64 bytes into its workspace.
+Status prepare_counters(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  const Status status = prepare_cluster(launch, arch, cu_num, out);
+  if (launch.workspace != nullptr) out.flags = Clear{static_cast<char*>(launch.workspace) + 64, 32, 32, 1};
+  return status;
+}
+
+TEST_F(CudaTest, CountersOfAWorkspaceAreZeroedAheadOfTheKernel) {
+  const Dispatcher own = dispatcher(prepare_counters);
+  const Plan made = plan(own, Device::current());
+  std::vector<unsigned char> workspace(128, 0xff);
+  const int before = counts().clears;
+  ASSERT_TRUE(own.run(made, args(), workspace.data(), nullptr).ok());
+  EXPECT_EQ(counts().clears, before + 1);
+  EXPECT_EQ(counts().sequence, last_launch().sequence) << "the launch came last";
+  for (std::size_t i = 0; i < workspace.size(); ++i) EXPECT_EQ(workspace[i], i < 64 || i >= 96 ? 0xff : 0) << i;
+  fail("cuMemsetD8Async", 999);
+  const Status status = own.run(made, args(), workspace.data(), nullptr);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(std::string(status.message).find("cuMemsetD8Async"), std::string::npos) << status.message;
+}
+
+TEST_F(CudaTest, SplitsThatMeetInAWorkspaceResetNoOutput) {
+  const Dispatcher adding = dispatcher();
+  Selection selection = adding.select(tiny::problem(kM, kN, kK), Device::current());
+  selection.k_batch = 2;
+  const auto resets = adding.plan(tiny::problem(kM, kN, kK), Device::current(), selection);
+  ASSERT_TRUE(resets) << resets.status().message;
+  EXPECT_EQ(resets->stage_count, 2U);
+  code.code(0).workspace = [](const InstanceDesc&, const Problem&, std::uint32_t, Arch, std::uint32_t) noexcept {
+    return std::size_t{96};
+  };
+  const auto meets = adding.plan(tiny::problem(kM, kN, kK), Device::current(), selection);
+  ASSERT_TRUE(meets) << meets.status().message;
+  EXPECT_EQ(meets->stage_count, 1U);
+  EXPECT_EQ(meets->workspace_size, 96U);
+}
+
 TEST_F(CudaTest, AThreadWithoutAContextCanRunAPlanOfAnother) {
   const Dispatcher own = dispatcher();
   const Plan made = plan(own, Device::current());

@@ -32,7 +32,8 @@ struct KernelArgs {
 inline void expect_reset(const KernelCall& call) {
   EXPECT_EQ(call.symbol, nullptr);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(call.grid[i] == 1 && call.block[i] == 1 && call.cluster[i] == 1);
-  EXPECT_TRUE(call.dynamic_lds == 0 && call.args_size == 0 && call.clear.rows == 0 && !call.clear_groups);
+  EXPECT_TRUE(call.dynamic_lds == 0 && call.args_size == 0 && call.clear.rows == 0 && !call.clear_groups &&
+              call.flags.rows == 0);
 }
 
 inline Status prepare(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {

@@ -21,13 +21,14 @@ BELOW: dict[str, set[str]] = {
     "run": {"gpu", "operation", "select"},
     "explain": {"operation", "select"},
     "c_api": {"gpu", "operation", "signature"},
+    "python": set(),
 }
 OPERATIONS = {file.parent.name for file in SOURCES.glob("*/operation.cpp")}
 PRODUCTS = {"grouped_gemm", "moe"}
 """Operations that are made of GEMMs, and may include `gemm`."""
 GENERIC = BELOW.keys() - OPERATIONS
 BELOW |= {
-    operation: GENERIC - {"explain", "c_api"} | ({"gemm"} if operation in PRODUCTS else set())
+    operation: GENERIC - {"explain", "c_api", "python"} | ({"gemm"} if operation in PRODUCTS else set())
     for operation in OPERATIONS - {"gemm"}
 }
 HOST_KERNELS = {"gpu", *OPERATIONS}

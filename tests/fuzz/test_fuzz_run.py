@@ -34,7 +34,9 @@ from ckgen.runtime.grouped import GroupOperandsStruct, GroupSizeStruct
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-SECONDS, SEED = 35, 5
+SEED, COUNT = 23, 480
+NEVER = 3600
+"""Seconds that no run takes."""
 FP16 = Case("gemm_fp16_rcr", "gfx942:80", m=40, n=48, k=72, seed=3)
 SIZES = (GroupSize(3, 8, 16), GroupSize(0, 8, 8), GroupSize(33, 5, 0), GroupSize(17, 20, 130))
 GROUPED = Case("grouped_gemm_fp32_rcr", "x86_64_v3:2", groups=SIZES, seed=3)
@@ -48,13 +50,14 @@ def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest
     monkeypatch.setattr(prepare, "NAME", subject.name)
     prepared = prepare.Prepared(subject.library, subject.inputs, subject.space)
     monkeypatch.setattr(prepare, "prepare", lambda ops, say: prepared)
-    done = CliRunner().invoke(cli, ["fuzz", "--seconds", str(SECONDS), "--seed", str(SEED), "--json"])
+    done = CliRunner().invoke(
+        cli, ["fuzz", "--seconds", str(NEVER), "--count", str(COUNT), "--seed", str(SEED), "--json"]
+    )
     assert done.stdout, done.output
     document = json.loads(done.stdout)
     assert document["failures"] == [] and done.exit_code == 0
     assert done.stderr == ""  # progress is for terminals
-    assert document["cases"] == document["ran"] + document["planned"] + document["refused"]
-    # as many as even a busy machine gets done in the time
+    assert document["cases"] == document["ran"] + document["planned"] + document["refused"] == COUNT
     assert document["ran"] > 150 and document["refused"] > 30 and document["instances"] > 100
     assert {"exact", "near", "far", "heuristic", "other_cu", "default", "forced"} <= document["tiers"].keys()
 

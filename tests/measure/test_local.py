@@ -100,9 +100,10 @@ def test_a_library_of_other_sources_is_refused(bad: Bad) -> None:
 
 def test_what_no_kernel_can_run_is_refused_with_its_reason(bad: Bad) -> None:
     tiny = replace(bad.problem(), k=8)
-    split = Candidate(bad.candidates["right"].instance, 2)
+    streamed = next(one for one in bad.candidates.values() if "x128x256_t0_streamk_" in one.instance)
+    split = Candidate(next(one.instance for one in bad.candidates.values() if "_streamk_" not in one.instance), 2)
     with bad.measurer() as measurer:
-        rows = measurer.measure(tiny, (bad.candidates["crashes"], split, Candidate("nothing")), QUICK)
+        rows = measurer.measure(tiny, (streamed, split, Candidate("nothing")), QUICK)
     assert {row.status for row in rows} == {MeasureStatus.REFUSED}
     assert [row.reason for row in rows][2] == "the library has no instance nothing"
     assert "rule gemm.stream_k.too-few-tiles" in rows[0].reason and "rule gemm.instance" in rows[1].reason

@@ -114,17 +114,27 @@ def test_what_is_timed_goes_on_using_its_workspace_when_another_needs_a_larger_o
     bad: Bad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = Loaded(bad.library, "good", bad.contents, Place.HOST)
-    real, made, used = loaded.memory.workspace, list[weakref.ref[Workspace]](), list[int]()
+    real, made, used, sizes = loaded.memory.workspace, list[weakref.ref[Workspace]](), list[int](), list[int]()
 
     def workspace(size: int) -> Workspace:
+        sizes.append(size)
         room = real(size)
         made.append(weakref.ref(room))
         return room
 
     monkeypatch.setattr(loaded.memory, "workspace", workspace)
     monkeypatch.setattr(loaded.dispatcher, "launcher", lambda plan, args, address: used.append(address))
-    trial = Trial(loaded, bad.problem(), Conditions(), lambda word: None)
+
+    def trial() -> Trial:
+        return Trial(loaded, bad.problem(), Conditions(), lambda word: None)
+
+    needed = {}
     for candidate in loaded.candidates(bad.problem()):
-        trial.body(candidate, 0.0)
+        trial().body(candidate, 0.0)
+        needed[candidate] = sizes[-1]
+    used.clear()
+    together = trial()
+    for candidate in sorted(needed, key=lambda one: needed[one]):
+        together.body(candidate, 0.0)
     alive = {room.address for one in made if (room := one()) is not None}
     assert len({*used}) > 1 and {*used} <= alive

@@ -151,6 +151,18 @@ def test_a_token_does_not_depend_on_who_shares_its_experts(ops: Parity) -> None:
     assert differ >= 2
 
 
+def of_pairs(values: np.ndarray, sign: int) -> np.ndarray:
+    """Of each 32 keys the last 16 as the first, times `sign`; behind the last 32, zeros.
+
+    Keys of a pair have one weight and their V cancels: what O holds is what the additions rounded.
+    """
+    blocks = np.zeros_like(values)
+    for first in range(0, len(values) - 31, 32):
+        blocks[first : first + 16] = values[first : first + 16]
+        blocks[first + 16 : first + 32] = sign * values[first : first + 16]
+    return blocks
+
+
 def of_requests(
     parity: Parity, signature: FmhaSignature, lengths: tuple[tuple[int, int], ...], at: int, *, invariant: bool
 ) -> bytes:
@@ -160,7 +172,8 @@ def of_requests(
     def data(name: str, length: tuple[int, int]) -> np.ndarray:
         random = np.random.default_rng([*map(ord, name), *length])
         rows = length[0] if name == "q" else length[1]
-        return wide(random, np.zeros((rows, heads[name], HDIM)), signature.a, 2)
+        drawn = wide(random, np.zeros((rows, heads[name], HDIM)), signature.a, 2)
+        return drawn if name == "q" else of_pairs(drawn, 1 if name == "k" else -1)
 
     stored = {
         name: np.ascontiguousarray(encode(np.concatenate([data(name, one) for one in lengths]), signature.a))

@@ -19,7 +19,7 @@ from ckgen.build.pool import Limits, Outcome, run_jobs
 from ckgen.build.toolchain import Toolchain
 from ckgen.emit.environment import environment
 from ckgen.families.common.cpp import identifier
-from ckgen.families.common.device.unit import COMPANIONS, prepare_symbol
+from ckgen.families.common.device.unit import COMPANIONS, prepare_symbol, workspace_symbol
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__
@@ -71,6 +71,7 @@ def emit_library(
 
 def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
     objects = []
+    workspace = workspace_symbol(instance.id)
     for arch, place in sorted(instance.objects.items()):
         data = place.read_bytes()
         packed = pack_code(data, _LEVEL)
@@ -93,6 +94,7 @@ def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
         "id": f"{instance.id:016x}",
         "prepare": prepare_symbol(instance.id),
         "objects": objects,
+        "workspace": workspace if workspace in instance.symbols else "",
         "companions": _companions(instance),
     }
 

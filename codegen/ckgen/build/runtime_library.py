@@ -65,8 +65,8 @@ class RuntimeProject:
         return self.folder / "build" / f"lib{self.name}_runtime.so"
 
 
-def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
-    """Configures and builds what is not up to date; `say` hears each step.
+def build_runtime(project: RuntimeProject, say: Callable[[str], None], log: Path | None = None) -> Path:
+    """Configures and builds what is not up to date; `say` hears each step, `log` gets all that the tools print.
 
     UsageError without a C++ compiler; InputError (B001) with the end of the log where a step fails.
     """
@@ -87,9 +87,9 @@ def build_runtime(project: RuntimeProject, say: Callable[[str], None]) -> Path:
         project.folder.mkdir(parents=True, exist_ok=True)
         lists.write_text(text, encoding="utf-8")
         say("configuring with CMake")
-        configure(project.folder, build)
+        configure(project.folder, build, log)
     say("compiling what changed")
-    run_step([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build, say)
+    run_step([tool("cmake"), "--build", str(build), "--target", f"{project.name}_runtime"], build, say, log)
     return project.library
 
 
@@ -107,10 +107,10 @@ def _lists(project: RuntimeProject) -> Iterator[str]:
             yield f"  {keyword} {quoted}\n"
 
 
-def configure(folder: Path, build: Path) -> None:
+def configure(folder: Path, build: Path, log: Path | None = None) -> None:
     """Configures a Release build of the project in `folder`; InputError (B001) where that fails."""
     options = (f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release")
-    run_step([tool("cmake"), "-G", "Ninja", *options, "-S", str(folder), "-B", str(build)], build)
+    run_step([tool("cmake"), "-G", "Ninja", *options, "-S", str(folder), "-B", str(build)], build, log=log)
 
 
 def tool(name: str) -> str:
@@ -129,20 +129,26 @@ def need_compiler() -> None:
         raise UsageError(f"no C++ compiler found ({', '.join(names)}): install g++ 12 or newer, or set CXX")
 
 
-def run_step(command: Sequence[str], build: Path, say: Callable[[str], None] | None = None) -> None:
-    """Runs a step of a CMake build; InputError (B001) with the end of its log where it fails.
+def run_step(
+    command: Sequence[str], build: Path, say: Callable[[str], None] | None = None, log: Path | None = None
+) -> None:
+    """Runs a step of a CMake build; InputError (B001) with the end of its output where it fails.
 
-    `say` hears how many of the build's edges are done.
+    `say` hears how many of the build's edges are done; the whole output is added to the file `log`.
     """
     environment = {**os.environ, "PYTHONPATH": _python_path()}
-    log: deque[str] = deque(maxlen=_LOG_LINES)
+    last: deque[str] = deque(maxlen=_LOG_LINES)
     pace = Pace()
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
-    ) as running:
+    with (
+        (log or Path(os.devnull)).open("a", encoding="utf-8") as whole,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
+        ) as running,
+    ):
         assert running.stdout is not None
         for line in running.stdout:
-            log.append(line.rstrip("\n"))
+            whole.write(line)
+            last.append(line.rstrip("\n"))
             if say is not None and (done := _EDGES.match(line)) is not None:
                 say(f"compiling, {pace.text(Standing(int(done[2]), int(done[1])))}")
     if running.returncode:
@@ -152,7 +158,7 @@ def run_step(command: Sequence[str], build: Path, say: Callable[[str], None] | N
                     "B001",
                     f"{Path(command[0]).name} failed with exit code {running.returncode}",
                     Location(str(build)),
-                    detail=tuple(log),
+                    detail=tuple(last),
                     hint=f"the command was: {' '.join(command)}",
                 )
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ FINDINGS = 1
 @click.command(cls=Command, name="fuzz", short_help="Run random problems and hold them against the definition.")
 @ops_option
 @click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="N", help="How long.")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="At most so many problems.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of all problems.")
 @click.option("--problem", metavar="TEXT", help="Only this one, as a failure printed it.")
 @click.option("--emulate", type=click.IntRange(0), default=0, metavar="N", help="Also N of each op on the emulator.")
@@ -61,7 +63,7 @@ def _run(params: Mapping[str, Any], case: Case | None, emulate: Emulate | None, 
     from ckgen.fuzz.prepare import NAME, prepare
     from ckgen.fuzz.run import Subject, fuzz, run_case
 
-    wanted, seconds = ops_of(params["ops"]), params["seconds"]
+    wanted, seconds, count = ops_of(params["ops"]), params["seconds"], params["count"]
     prepared = prepare(wanted, line.step)
     ops = f"--ops {','.join(words(params['ops']))}" if params["ops"] else ""
     subject = Subject(prepared.library, NAME, prepared.inputs, prepared.space, ops, params["verbose"])
@@ -73,7 +75,10 @@ def _run(params: Mapping[str, Any], case: Case | None, emulate: Emulate | None, 
             subject,
             params["seed"],
             seconds,
-            lambda report: line.show(_standing(report, seconds), min(report.seconds / seconds, 1)),
+            lambda report: line.show(
+                _standing(report, seconds), min(max(report.seconds / seconds, report.cases / (count or math.inf)), 1)
+            ),
+            count,
         )
     if emulate is not None:
         sampled = emulate(wanted, params["seed"], params["emulate"], prepared.library, line, say)

@@ -1,4 +1,4 @@
-"""A run: case after case of one seed until the time is over, every failure minimised and told once."""
+"""A run: case after case of one seed until time or count is over, every failure minimised and told once."""
 
 from __future__ import annotations
 
@@ -85,13 +85,20 @@ class Subject:
         return " ".join(filter(None, ("ckgen fuzz", self.ops, f"--problem '{case.text()}'")))
 
 
-def fuzz(subject: Subject, seed: int, seconds: float, heard: Callable[[Report], None] = lambda report: None) -> Report:
-    """Runs until the time is over or MOST_FAILURES different ones are found; `heard` hears after each case."""
+def fuzz(
+    subject: Subject,
+    seed: int,
+    seconds: float,
+    heard: Callable[[Report], None] = lambda report: None,
+    count: int | None = None,
+) -> Report:
+    """Runs until the time is over, `count` cases are done or MOST_FAILURES different ones are found; `heard` hears
+    after each case."""
     report = Report(seed)
     told: set[tuple[str, str]] = set()
     began = time.monotonic()
     with subject.child() as child:
-        while report.seconds < seconds and len(report.failures) < MOST_FAILURES:
+        while report.seconds < seconds and report.cases != count and len(report.failures) < MOST_FAILURES:
             case = case_of(subject.space, seed, report.cases)
             outcome = child.ask(case)
             if outcome.kind is not None:

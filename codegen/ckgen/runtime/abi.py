@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cached_property
 from typing import Any
 
 from ckgen.runtime.functions import FUNCTIONS
+from ckgen.runtime.native import Native
 from ckgen.runtime.structs import Message, ProblemStruct
 
 NO_INDEX = 0xFFFFFFFF
@@ -20,6 +22,30 @@ class RuntimeFailure(Exception):
     def __init__(self, code: int, message: str) -> None:
         self.code = code
         super().__init__(message)
+
+
+class Unsupported(RuntimeFailure):
+    """Legal, but no instance, device or build here can do it."""
+
+
+class InvalidArgument(RuntimeFailure):
+    """Sizes, strides or names that contradict each other."""
+
+
+class NoDevice(RuntimeFailure):
+    """There is no such device, or not here."""
+
+
+class InternalFailure(RuntimeFailure):
+    """A fault of the library or of the GPU's runtime, or no memory."""
+
+
+_FAILURES = {1: Unsupported, 2: InvalidArgument, 3: NoDevice, 4: InternalFailure}
+
+
+def failure_of(code: int, message: str) -> RuntimeFailure:
+    """The failure of a ckgen_status."""
+    return _FAILURES.get(code, RuntimeFailure)(code, message)
 
 
 class Abi:
@@ -36,6 +62,7 @@ class Abi:
         library.ckgen_explain.argtypes = (c_void_p, c_void_p, POINTER(ProblemStruct), Message, POINTER(c_size_t))
         library.ckgen_registry_json.argtypes = (c_void_p, Message, POINTER(c_size_t))
         library.ckgen_version.restype = c_char_p
+        library.ckgen_generation.argtypes, library.ckgen_generation.restype = (c_void_p,), c_uint64
         library.ckgen_preshuffle_layout.restype = c_int32
         library.ckgen_sorted_capacity.argtypes = (c_int64, c_uint32, c_uint32, c_int64)
         library.ckgen_sorted_capacity.restype = c_int64
@@ -47,7 +74,7 @@ class Abi:
         code = getattr(self._library, f"ckgen_{name}")(*arguments, message)
         text = buffer.value.decode()
         if code:
-            raise RuntimeFailure(code, text)
+            raise failure_of(code, text)
         return text
 
     def caller(self, name: str, *arguments: Any, keep: object = None) -> Callable[[], None]:
@@ -57,9 +84,22 @@ class Abi:
 
         def call(kept: object = keep) -> None:
             if code := function(*arguments, message):
-                raise RuntimeFailure(code, buffer.value.decode())
+                raise failure_of(code, buffer.value.decode())
 
         return call
+
+    def generation(self, dispatcher: c_void_p) -> int:
+        """A number that changes whenever a dispatcher's rows do."""
+        return int(self._library.ckgen_generation(dispatcher))
+
+    def address(self, name: str) -> int:
+        """Where `ckgen_<name>` is."""
+        return ctypes.cast(getattr(self._library, f"ckgen_{name}"), c_void_p).value or 0
+
+    @cached_property
+    def native(self) -> Native:
+        """The library's own functions for Python."""
+        return Native.of(self._library)
 
     def preshuffle_layout(self) -> int:
         """The number of the order in which the library shuffles B."""
@@ -94,7 +134,7 @@ class Abi:
             message = Message(ctypes.cast(buffer, c_char_p), size)
             code = getattr(self._library, f"ckgen_{name}")(*arguments, message, byref(needed))
             if code:
-                raise RuntimeFailure(code, buffer.value.decode())
+                raise failure_of(code, buffer.value.decode())
             if needed.value <= size:
                 return buffer.value.decode()
             size = needed.value

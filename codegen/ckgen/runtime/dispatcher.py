@@ -189,15 +189,29 @@ class Dispatcher(Handle):
             chosen = SelectionStruct(instance=index.value, k_batch=k_batch, external=NO_INDEX)
         given = byref(chosen) if chosen is not None else None
         made = self._abi.create("plan_create", self.handle, device.handle, byref(problem), given)
-        return Plan(self._abi, made, getattr(problem, "kept_groups", None))
+        signature = self._abi.call("signature_text", problem.signature)
+        return Plan(self._abi, made, signature, getattr(problem, "kept_groups", None))
 
-    def run(self, plan: Plan, args: Args, workspace: int | None = None) -> None:
-        """Launches on the default stream with the caller's workspace, an address, or one of the dispatcher's pool."""
+    @property
+    def generation(self) -> int:
+        """Another number after each load_tables and load_overrides: plans made before it changed may be stale."""
+        return self._abi.generation(self.handle)
+
+    def run_addresses(self, kind: type[Args]) -> tuple[int, int]:
+        """Where the functions are that run plans with such arguments: with the pool's workspace, with the caller's."""
+        word = RUNS[kind]
+        return self._abi.address(f"run{word}_pooled"), self._abi.address(f"run{word}")
+
+    def run(self, plan: Plan, args: Args, workspace: int | None = None, stream: int | None = None) -> None:
+        """Launches with the caller's workspace or one of the dispatcher's pool, on a stream or the default one.
+
+        Both are addresses; `Library.run_plan` takes tensors and streams.
+        """
         word = _run_word(args)
         if workspace is None:
-            self._abi.call(f"run{word}_pooled", self.handle, plan.handle, byref(args), None)
+            self._abi.call(f"run{word}_pooled", self.handle, plan.handle, byref(args), stream)
         else:
-            self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, None)
+            self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, stream)
 
     def launcher(self, plan: Plan, args: Args, workspace: int) -> Callable[[], None]:
         """What runs the plan as `run` does, again and again, with the least time of this thread. It keeps the plan and

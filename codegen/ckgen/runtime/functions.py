@@ -32,6 +32,14 @@ RUNS: Mapping[type[Args], str] = {
 }
 """What the functions that take such arguments have in their names."""
 
+ARGS_OF_OP: Mapping[str, type[Args]] = {
+    "gemm": GemmArgsStruct,
+    "grouped_gemm": GroupedArgsStruct,
+    "moe": MoeArgsStruct,
+    "fmha": FmhaArgsStruct,
+}
+"""By the op of a signature."""
+
 _H = c_void_p
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "parse_signature": (c_char_p, POINTER(c_uint64)),

@@ -19,6 +19,11 @@ class Handle:
         self._abi = api
         self.handle = handle
 
+    @property
+    def address(self) -> int:
+        """The handle as C has it."""
+        return self.handle.value or 0
+
     def __del__(self) -> None:
         self._abi.destroy(self.kind, self.handle)
 
@@ -36,6 +41,11 @@ class Device(Handle):
     def is_gpu(self) -> bool:
         """Whether it is a real GPU."""
         return _KINDS[self._described().kind] == "gpu"
+
+    @property
+    def index(self) -> int:
+        """The number that the GPU's runtime counts it by."""
+        return int(self._described().id)
 
     @property
     def target(self) -> str:
@@ -74,8 +84,9 @@ class Plan(Handle):
 
     kind = "plan"
 
-    def __init__(self, api: Abi, handle: c_void_p, groups: GroupsHandle | None = None) -> None:
+    def __init__(self, api: Abi, handle: c_void_p, signature: str, groups: GroupsHandle | None = None) -> None:
         super().__init__(api, handle)
+        self.signature = signature  # canonical
         self._groups = groups  # a plan points at them
 
     @property

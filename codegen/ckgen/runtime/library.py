@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ckgen.families.moe.asked import RoutedSizes
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.strategy import Strategy
+from ckgen.model.tuned_row import Shape
 from ckgen.runtime.abi import Abi
 from ckgen.runtime.dispatcher import Dispatcher
 from ckgen.runtime.fmha import FmhaProblemStruct
@@ -20,6 +22,7 @@ from ckgen.runtime.gpu import Gpu
 from ckgen.runtime.grouped import GroupSizeStruct
 from ckgen.runtime.handles import Device, GroupsHandle, Registry
 from ckgen.runtime.moe import SortedTokensStruct
+from ckgen.runtime.native import Native
 from ckgen.runtime.prepack import check_packed_b, pack_b, packed_b_bytes
 from ckgen.runtime.preshuffle import Buffer, preshuffle_b, unpreshuffle_b
 from ckgen.runtime.stream_k import StreamKPartition, stream_k_partition
@@ -176,6 +179,26 @@ class RuntimeLibrary:
         problem = ProblemStruct(signature=self.signature(signature), fmha=ctypes.addressof(sizes), **wishes)
         problem.kept_fmha = sizes
         return problem
+
+    def problem_of(
+        self, signature: str, sizes: Shape | RoutedSizes | Groups | FmhaShape, **wishes: Any
+    ) -> ProblemStruct:
+        """The problem of an operation's own sizes; wishes as the methods for one operation take them."""
+        match sizes:
+            case Groups():
+                return self.grouped_problem(signature, sizes, **wishes)
+            case FmhaShape():
+                return self.fmha_problem(signature, sizes, **wishes)
+            case RoutedSizes(shape, routing, block_m):
+                return self.problem(signature, shape.m, shape.n, shape.k, routing=routing, block_m=block_m, **wishes)
+            case Shape(batch, m, n, k):
+                return self.problem(signature, m, n, k, batch=max(batch, 1), **wishes)
+        raise TypeError(f"sizes are a Shape, RoutedSizes, Groups or FmhaShape, got {type(sizes).__name__}")
+
+    @property
+    def native(self) -> Native:
+        """The library's own functions for Python."""
+        return self._abi.native
 
     def sorted_capacity(self, tokens: int, routing: Routing, block_m: int) -> int:
         """Entries that sorted tokens need room for; -1 where the sizes are illegal."""

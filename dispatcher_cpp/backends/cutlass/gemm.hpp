@@ -4,7 +4,9 @@
 
 #include <cutlass/cutlass.h>
 #include <cute/tensor.hpp>
+#include <cutlass/detail/blockwise_scale_layout.hpp>
 #include <cutlass/epilogue/collective/collective_builder.hpp>
+#include <cutlass/epilogue/fusion/sm90_callbacks_tma_warpspecialized.hpp>
 #include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/gemm/dispatch_policy.hpp>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
@@ -16,37 +18,115 @@ namespace ckgen::cutlass_gemm {
 /// How two warpgroups share tiles: each a tile of its own in turns, or both halves of one.
 enum class Schedule { pingpong, cooperative };
 
+/// What scales are of: nothing, all of A and of B, rows of A and of B, or blocks of 1 x 128 of A and 128 x 128 of B.
+enum class Scales { none, tensors, rows, blocks };
+
+/// The epilogue of a product, as CUTLASS's visitors of sums.
+template <Scales scales, class Tile, class Out, bool is_swapped>
+struct Fusion {
+  using Visitor = cutlass::epilogue::fusion::LinearCombination<Out, float, void, float>;
+};
+
+/// C = (sum * a_scale) * b_scale.
+template <class Out, class OfA, class OfB>
+struct ScaledBy {
+  static constexpr auto kRound = cutlass::FloatRoundStyle::round_to_nearest;
+  template <class To>
+  using Product = cutlass::epilogue::fusion::Sm90Compute<cutlass::multiplies, To, float, kRound>;
+  using ByA = cutlass::epilogue::fusion::Sm90EVT<Product<float>, OfA, cutlass::epilogue::fusion::Sm90AccFetch>;
+  using Visitor = cutlass::epilogue::fusion::Sm90EVT<Product<Out>, OfB, ByA>;
+};
+
+using OneScale = cutlass::epilogue::fusion::Sm90ScalarBroadcast<float>;
+template <class Tile>
+using ScaleOfRow =
+    cutlass::epilogue::fusion::Sm90ColBroadcast<0, Tile, float, float, cute::Stride<cute::_1, cute::_0, cute::_0>, 1>;
+template <class Tile>
+using ScaleOfColumn = cutlass::epilogue::fusion::Sm90RowBroadcast<0, Tile, float>;
+
+template <class Tile, class Out, bool is_swapped>
+struct Fusion<Scales::tensors, Tile, Out, is_swapped> : ScaledBy<Out, OneScale, OneScale> {};
+template <class Tile, class Out>
+struct Fusion<Scales::rows, Tile, Out, false> : ScaledBy<Out, ScaleOfRow<Tile>, ScaleOfColumn<Tile>> {};
+template <class Tile, class Out>
+struct Fusion<Scales::rows, Tile, Out, true> : ScaledBy<Out, ScaleOfColumn<Tile>, ScaleOfRow<Tile>> {};
+
+/// Where block scales lie: those of A [K/128][M], those of B [N/128][K/128].
+template <bool is_swapped>
+struct BlockScales {
+  static constexpr auto kOfA = cute::GMMA::Major::MN, kOfB = cute::GMMA::Major::K;
+  using Config = std::conditional_t<is_swapped, cutlass::detail::Sm90BlockwiseScaleConfig<128, 1, 128, kOfB, kOfA>,
+                                    cutlass::detail::Sm90BlockwiseScaleConfig<1, 128, 128, kOfA, kOfB>>;
+};
+
+template <Scales scales, bool is_swapped>
+struct Layouts {
+  using A = cutlass::layout::RowMajor;
+  using B = cutlass::layout::ColumnMajor;
+};
+template <bool is_swapped>
+struct Layouts<Scales::blocks, is_swapped> {
+  using Config = typename BlockScales<is_swapped>::Config;
+  using A = cute::tuple<cutlass::layout::RowMajor, decltype(Config::deduce_layoutSFA())>;
+  using B = cute::tuple<cutlass::layout::ColumnMajor, decltype(Config::deduce_layoutSFB())>;
+};
+
+/// The main loop's schedule. Sums of 8-bit floats stay in the matrix unit, which keeps fewer bits of them than fp32
+/// has; with block scales they leave it every 128 elements of K.
+template <Schedule schedule, bool is_narrow, Scales scales>
+struct MainSchedule {
+  using Type = std::conditional_t<is_narrow, cutlass::gemm::KernelTmaWarpSpecializedPingpongFP8FastAccum,
+                                  cutlass::gemm::KernelTmaWarpSpecializedPingpong>;
+};
+template <bool is_narrow, Scales scales>
+struct MainSchedule<Schedule::cooperative, is_narrow, scales> {
+  using Type = std::conditional_t<is_narrow, cutlass::gemm::KernelTmaWarpSpecializedCooperativeFP8FastAccum,
+                                  cutlass::gemm::KernelTmaWarpSpecializedCooperative>;
+};
+template <bool is_narrow>
+struct MainSchedule<Schedule::pingpong, is_narrow, Scales::blocks> {
+  using Type = cutlass::gemm::KernelTmaWarpSpecializedPingpongFP8Blockwise;
+};
+template <bool is_narrow>
+struct MainSchedule<Schedule::cooperative, is_narrow, Scales::blocks> {
+  using Type = cutlass::gemm::KernelTmaWarpSpecializedCooperativeFP8Blockwise;
+};
+
 /// C[M][N] = A[M][K] . B[N][K]^T, all of whole rows. With `is_swapped` the kernel computes C^T = B . A^T: tile and
-/// cluster are of N rows and M columns then.
-template <class Element, int tile_m, int tile_n, int tile_k, int cluster_m, int cluster_n, Schedule schedule,
-          bool is_swapped>
+/// cluster are of N rows and M columns then. With `is_stream_k` workgroups share the K of tiles where these do not
+/// come out even, or in the splits that are asked for.
+template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int cluster_m,
+          int cluster_n, Schedule schedule, bool is_stream_k, bool is_swapped>
 struct Gemm {
   using In = Element;
-  using Out = Element;
+  using Out = ElementC;
   using Tile = cute::Shape<cute::Int<tile_m>, cute::Int<tile_n>, cute::Int<tile_k>>;
   using Cluster = cute::Shape<cute::Int<cluster_m>, cute::Int<cluster_n>, cute::_1>;
   static constexpr bool swapped = is_swapped;
+  static constexpr bool stream_k = is_stream_k;
+  static constexpr Scales scales = of_scales;
   static constexpr unsigned clusters[3] = {cluster_m, cluster_n, 1};
-  static constexpr int alignment = 128 / cutlass::sizeof_bits<Element>::value;  // elements of one TMA access
+  static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
+  static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
 
-  static constexpr bool is_cooperative = schedule == Schedule::cooperative;
-  using MainSchedule = std::conditional_t<is_cooperative, cutlass::gemm::KernelTmaWarpSpecializedCooperative,
-                                          cutlass::gemm::KernelTmaWarpSpecializedPingpong>;
-  using EpilogueSchedule = std::conditional_t<is_cooperative, cutlass::epilogue::TmaWarpSpecializedCooperative,
-                                              cutlass::epilogue::TmaWarpSpecialized>;
+  static constexpr bool is_narrow = cutlass::sizeof_bits<In>::value == 8;
+  using EpilogueSchedule =
+      std::conditional_t<schedule == Schedule::cooperative, cutlass::epilogue::TmaWarpSpecializedCooperative,
+                         cutlass::epilogue::TmaWarpSpecialized>;
   using LayoutC = std::conditional_t<is_swapped, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
 
   using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
-      cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, LayoutC, alignment, Out, LayoutC, alignment,
-      EpilogueSchedule, cutlass::epilogue::fusion::LinearCombination<Out, float, void, float>>::CollectiveOp;
+      cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, LayoutC, alignment_c, Out, LayoutC,
+      alignment_c, EpilogueSchedule, typename Fusion<of_scales, Tile, Out, is_swapped>::Visitor>::CollectiveOp;
   using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
-      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, cutlass::layout::RowMajor, alignment, In,
-      cutlass::layout::ColumnMajor, alignment, float, Tile, Cluster,
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Layouts<of_scales, is_swapped>::A, alignment,
+      In, typename Layouts<of_scales, is_swapped>::B, alignment, float, Tile, Cluster,
       cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
-      MainSchedule>::CollectiveOp;
-  using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Mainloop, Epilogue,
-                                                      cutlass::gemm::PersistentScheduler>;
+      typename MainSchedule<schedule, is_narrow, of_scales>::Type>::CollectiveOp;
+  using Kernel = cutlass::gemm::kernel::GemmUniversal<
+      cute::Shape<int, int, int, int>, Mainloop, Epilogue,
+      std::conditional_t<is_stream_k, cutlass::gemm::StreamKScheduler, cutlass::gemm::PersistentScheduler>>;
 };
 
 }  // namespace ckgen::cutlass_gemm

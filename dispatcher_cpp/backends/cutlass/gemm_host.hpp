@@ -40,6 +40,18 @@ inline std::int64_t between(const GemmArgs& args, std::int64_t stride) noexcept 
   return args.batch > 1 ? stride : 0;
 }
 
+/// What the kernels ask of scales beside what the problem does.
+template <class Of>
+Status check_scales(const GemmArgs& args) noexcept {
+  if constexpr (Of::scales == Scales::blocks) {
+    if (args.a_scale_row_major)
+      return Status::error(StatusCode::unsupported, "a_scale must be [K/128][M] (not a_scale_row_major)");
+    if (!is_whole(args.a_scale))
+      return Status::error(StatusCode::unsupported, "a_scale begins at %p, no multiple of 16 bytes", args.a_scale);
+  }
+  return Status::success();
+}
+
 template <class Of>
 Status check(const GemmArgs& args) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -49,14 +61,47 @@ Status check(const GemmArgs& args) noexcept {
   for (const Status& status :
        {check_operand("A", args.a, args.lda, between(args, args.batch_stride_a), Of::alignment),
         check_operand("B", args.b, args.ldb, between(args, args.batch_stride_b), Of::alignment),
-        check_operand("C", args.c, args.ldc, between(args, args.batch_stride_c), Of::alignment)}) {
+        check_operand("C", args.c, args.ldc, between(args, args.batch_stride_c), Of::alignment_c)}) {
     if (!status.ok()) return status;
   }
-  return Status::success();
+  return check_scales<Of>(args);
+}
+
+/// Scales in the order in which the epilogue's visitors and the main loop take them.
+template <class Of>
+void give_scales(const GemmArgs& args, typename Of::Kernel::Arguments& to) noexcept {
+  const auto* of_a = static_cast<const float*>(args.a_scale);
+  const auto* of_b = static_cast<const float*>(args.b_scale);
+  if constexpr (Of::scales == Scales::none) {
+    to.epilogue.thread.alpha = 1.0F;
+    to.epilogue.thread.beta = 0.0F;
+  } else if constexpr (Of::scales == Scales::tensors) {
+    to.epilogue.thread = {{{}, {of_b}}, {{{}, {of_a}}, {}, {}}, {}};
+  } else if constexpr (Of::scales == Scales::rows) {
+    to.epilogue.thread = {{of_b}, {{of_a}, {}, {}}, {}};
+  } else {
+    using Config = typename BlockScales<Of::swapped>::Config;
+    to.mainloop.ptr_SFA = Of::swapped ? of_b : of_a;
+    to.mainloop.ptr_SFB = Of::swapped ? of_a : of_b;
+    to.mainloop.layout_SFA = Config::tile_atom_to_shape_SFA(to.problem_shape);
+    to.mainloop.layout_SFB = Config::tile_atom_to_shape_SFB(to.problem_shape);
+    to.epilogue.thread.alpha = 1.0F;
+    to.epilogue.thread.beta = 0.0F;
+  }
+}
+
+/// How K is shared: in `splits` parts each, where there are several; else by tiles that are left of whole rounds.
+template <class Of>
+void give_splits(std::uint32_t splits, typename Of::Kernel::Arguments& to) noexcept {
+  if constexpr (Of::stream_k) {
+    using Mode = decltype(to.scheduler.decomposition_mode);
+    to.scheduler.splits = static_cast<int>(splits > 1 ? splits : 1);
+    to.scheduler.decomposition_mode = splits > 1 ? Mode::SplitK : Mode::Heuristic;
+  }
 }
 
 template <class Of>
-typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t cu_num) noexcept {
+typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t splits, std::uint32_t cu_num) noexcept {
   using Kernel = typename Of::Kernel;
   using In = typename Of::In;
   const auto m = static_cast<int>(args.m), n = static_cast<int>(args.n), k = static_cast<int>(args.k);
@@ -81,8 +126,8 @@ typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t cu_
     place(m, n, args.a, args.lda, of_a, args.b, args.ldb, of_b);
     to.epilogue.dD = {args.ldc, cute::_1{}, of_c};
   }
-  to.epilogue.thread.alpha = 1.0F;
-  to.epilogue.thread.beta = 0.0F;
+  give_scales<Of>(args, to);
+  give_splits<Of>(splits, to);
   to.hw_info.sm_count = static_cast<int>(cu_num);
   return to;
 }
@@ -95,13 +140,20 @@ Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, K
   static_assert(sizeof(Params) <= kMaxKernelArgs && alignof(Params) <= kKernelArgsAlignment);
   static_assert(std::is_trivially_copyable_v<Params> && std::is_trivially_destructible_v<Params>);
   const GemmArgs& args = *launch.args;
-  if (launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
+  if (!Of::stream_k && launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
   if (const Status status = check<Of>(args); !status.ok()) return status;
-  const auto given = arguments<Of>(args, cu_num);
+  const auto given = arguments<Of>(args, launch.k_batch, cu_num);
   if (!Kernel::can_implement(given))
     return Status::error(StatusCode::unsupported, "%s: CUTLASS cannot implement the problem", symbol);
   // In place: copying it would be a third of the work.
-  const Params& params = *::new (static_cast<void*>(out.args)) Params(Kernel::to_underlying_arguments(given, nullptr));
+  const Params& params =
+      *::new (static_cast<void*>(out.args)) Params(Kernel::to_underlying_arguments(given, launch.workspace));
+  if constexpr (Of::stream_k) {
+    const cutlass_host::Clearing clearing(out.flags);
+    if (Kernel::initialize_workspace(given, launch.workspace) != cutlass::Status::kSuccess)
+      return Status::error(StatusCode::invalid_argument, "%s needs a workspace of %zu bytes", symbol,
+                           Kernel::get_workspace_size(given));
+  }
   const dim3 grid = Kernel::get_grid_shape(params);
   const dim3 block = Kernel::get_block_shape();
   if (const Status status = device::copy_extent({grid.x, grid.y, grid.z}, "grid", out.grid); !status.ok())
@@ -113,6 +165,17 @@ Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, K
   out.dynamic_lds = static_cast<std::uint32_t>(Kernel::SharedStorageSize);
   out.args_size = sizeof(Params);
   return Status::success();
+}
+
+/// DeviceWorkspaceFn's work: for sums of tiles that workgroups share, and counters of who has written his part.
+template <class Of>
+std::size_t workspace(const Problem& problem, std::uint32_t k_batch, std::uint32_t cu_num) noexcept {
+  GemmArgs args{};
+  args.m = problem.m();
+  args.n = problem.n();
+  args.k = problem.k();
+  args.batch = problem.batch();
+  return Of::Kernel::get_workspace_size(arguments<Of>(args, k_batch, cu_num));
 }
 
 }  // namespace ckgen::cutlass_gemm

@@ -30,12 +30,37 @@ int LaneId();
 int SmId();
 }  // namespace cutlass::arch
 
+#include <ckgen/device_code.hpp>
+
 // CUTLASS asks CUDA's runtime for a number of SMs that was not given: ours always is, and nothing is linked.
 namespace ckgen::cutlass_host {
 inline cudaError_t no_runtime() noexcept {
   return cudaErrorNotSupported;
 }
+
+/// While one lives, what CUTLASS's host code would zero on a stream is written to `to`, for the launch to do.
+class Clearing {
+ public:
+  explicit Clearing(Clear& to) noexcept { current() = &to; }
+  ~Clearing() { current() = nullptr; }
+  Clearing(const Clearing&) = delete;
+  Clearing& operator=(const Clearing&) = delete;
+
+  static cudaError_t zero(void* memory, std::size_t bytes) noexcept {
+    if (current() == nullptr || current()->rows != 0) return cudaErrorNotSupported;
+    *current() = Clear{memory, bytes, bytes, 1};
+    return cudaSuccess;
+  }
+
+ private:
+  static Clear*& current() noexcept {
+    static thread_local Clear* now = nullptr;
+    return now;
+  }
+};
 }  // namespace ckgen::cutlass_host
+#define cudaMemsetAsync(memory, value, bytes, ...) ckgen::cutlass_host::Clearing::zero(memory, bytes)
+#define cudaGetLastError() ckgen::cutlass_host::no_runtime()
 #define cudaGetDevice(...) ckgen::cutlass_host::no_runtime()
 #define cudaDeviceGetAttribute(...) ckgen::cutlass_host::no_runtime()
 

@@ -223,6 +223,8 @@ CKGEN_API ckgen_status ckgen_tables_digest(const ckgen_dispatcher* dispatcher, u
 /* Of the bytes of the files that are loaded, as `ckgen tables digest` prints it; 0 without any. */
 CKGEN_API ckgen_status ckgen_loaded_tables_digest(const ckgen_dispatcher* dispatcher, uint64_t* out,
                                                   ckgen_message message);
+/* As ckgen::Dispatcher::generation; 0 for a null dispatcher. */
+CKGEN_API uint64_t ckgen_generation(const ckgen_dispatcher* dispatcher);
 /* Zeros unless the options say `count` or `record`. */
 CKGEN_API ckgen_status ckgen_read_counters(const ckgen_dispatcher* dispatcher, ckgen_counters* out,
                                            ckgen_message message);

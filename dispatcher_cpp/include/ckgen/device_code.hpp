@@ -61,6 +61,7 @@ struct KernelCall {
   std::uint32_t args_size;    // bytes of `args` that the kernel takes
   Clear clear;                // refused where the plan has no reset_output stage
   bool clear_groups;          // the same for C of every group, whose sizes the host knows
+  Clear flags;                // of Launch::workspace; no stage of the plan says it
   // The kernel's arguments as its kernarg segment lays them out; on NVIDIA its one argument.
   alignas(kKernelArgsAlignment) unsigned char args[kMaxKernelArgs];
 
@@ -68,7 +69,7 @@ struct KernelCall {
     symbol = nullptr;
     for (int i = 0; i < 3; ++i) grid[i] = block[i] = cluster[i] = 1;
     dynamic_lds = args_size = 0;
-    clear = Clear{nullptr, 0, 0, 0};
+    clear = flags = Clear{nullptr, 0, 0, 0};
     clear_groups = false;
   }
 };
@@ -148,7 +149,7 @@ struct DeviceCode {
   PrepareFn prepare;
   const CodeObject* objects;  // at most one per arch
   std::uint32_t object_count;
-  DeviceWorkspaceFn workspace;             // null: none is needed
+  DeviceWorkspaceFn workspace;             // of a kernel whose splits meet there, not in C; null: none is needed
   const GroupTableCode* groups = nullptr;  // of op grouped_gemm, where it must not be null
   const MoeStages* moe = nullptr;          // of a part of a MoE layer; null where it has none of them
   const FmhaStages* fmha = nullptr;        // of attention with splits of KV; null where one workgroup has all keys

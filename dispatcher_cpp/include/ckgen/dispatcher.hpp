@@ -117,6 +117,10 @@ class CKGEN_API Dispatcher {
   /// line, all on stderr; the others hold nevertheless. What a file must be, and threads: as load_overrides.
   Status load_tables(const char* paths) noexcept;
 
+  /// Another number after each load_tables and load_overrides: a plan that is kept is of the rows that answer now where
+  /// the number is still the one that was read before it was asked for. One load of an atomic.
+  std::uint64_t generation() const noexcept;
+
   /// Equal where the same rows answer: of what was compiled, and of the bytes of the files that are loaded. Stable
   /// among processes and machines; ranks compare it. Costs a walk over all rows.
   std::uint64_t tables_digest() const noexcept;

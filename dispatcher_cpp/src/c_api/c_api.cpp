@@ -159,6 +159,10 @@ ckgen_status ckgen_loaded_tables_digest(const ckgen_dispatcher* dispatcher, uint
   return ok(message);
 }
 
+uint64_t ckgen_generation(const ckgen_dispatcher* dispatcher) {
+  return dispatcher != nullptr ? dispatcher->value.generation() : 0;
+}
+
 ckgen_status ckgen_read_counters(const ckgen_dispatcher* dispatcher, ckgen_counters* out, ckgen_message message) {
   if (!given(message, dispatcher) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::Counters counters = dispatcher->value.counters();

@@ -53,8 +53,10 @@ Status check(const KernelCall& call, Arch arch) noexcept {
     return Status::error(StatusCode::unsupported, "%u bytes of LDS, at most %d", call.dynamic_lds, info.lds_bytes);
   if (call.args_size > kMaxKernelArgs)
     return Status::error(StatusCode::internal, "%u bytes of arguments, at most %u", call.args_size, kMaxKernelArgs);
-  if (call.clear.rows != 0 && (call.clear.memory == nullptr || call.clear.pitch < call.clear.width))
-    return Status::error(StatusCode::internal, "the memory to be zeroed is null or its rows overlap");
+  for (const Clear& one : {call.clear, call.flags}) {
+    if (one.rows != 0 && (one.memory == nullptr || one.pitch < one.width))
+      return Status::error(StatusCode::internal, "the memory to be zeroed is null or its rows overlap");
+  }
   return Status::success();
 }
 
@@ -201,6 +203,10 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
   if (resets.workspace_bytes != 0) {
     const Clear flags{resets.workspace, resets.workspace_bytes, resets.workspace_bytes, 1};
     if (const Status status = runtime.zero(flags, launch.stream); !status.ok()) return about(status, call.symbol, arch);
+  }
+  if (call.flags.rows != 0) {
+    if (const Status status = runtime.zero(call.flags, launch.stream); !status.ok())
+      return about(status, call.symbol, arch);
   }
   const Status status = runtime.launch(function, call, launch.stream);
   return status.ok() ? status : about(status, call.symbol, arch);

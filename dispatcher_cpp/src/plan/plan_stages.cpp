@@ -74,7 +74,8 @@ std::uint64_t workspace_of(const Stage& stage, const Problem& problem, const Dev
 }
 
 bool resets_output(const Stage& kernel) noexcept {
-  return kernel.program != nullptr && operation_of(kernel.instance->signature.op).running.resets_output(kernel);
+  if (kernel.program == nullptr || kernel.program->code().workspace != nullptr) return false;
+  return operation_of(kernel.instance->signature.op).running.resets_output(kernel);
 }
 
 void add_kernel(const Stage& kernel, const Problem& problem, Slices& room, Plan& plan) noexcept {

@@ -220,13 +220,21 @@ Counters Dispatcher::counters() const noexcept {
 Status Dispatcher::load_overrides(const char* path) noexcept {
   if (!impl_) return out_of_memory();
   if (path == nullptr) return Status::error(StatusCode::invalid_argument, "no path");
-  return detail::load_overrides(*impl_->state, path, impl_->overrides);
+  const Status loaded = detail::load_overrides(*impl_->state, path, impl_->overrides);
+  impl_->generation.fetch_add(1);
+  return loaded;
 }
 
 Status Dispatcher::load_tables(const char* paths) noexcept {
   if (!impl_) return out_of_memory();
   if (paths == nullptr) return Status::error(StatusCode::invalid_argument, "no path");
-  return detail::load_tables(*impl_->state, impl_->index, paths, impl_->tables);
+  const Status loaded = detail::load_tables(*impl_->state, impl_->index, paths, impl_->tables);
+  impl_->generation.fetch_add(1);
+  return loaded;
+}
+
+std::uint64_t Dispatcher::generation() const noexcept {
+  return impl_ ? impl_->generation.load() : 0;
 }
 
 std::uint64_t Dispatcher::tables_digest() const noexcept {

@@ -4,6 +4,9 @@
 
 #include <ckgen/dispatcher.hpp>
 
+#include <atomic>
+#include <cstdint>
+
 #include "src/gpu/workspace_pool.hpp"
 #include "src/select/hooks.hpp"
 #include "src/select/query.hpp"
@@ -30,6 +33,7 @@ struct __attribute__((visibility("hidden"))) Dispatcher::Impl {
   Status status = Status::success();
   detail::Exchanged<detail::OverrideTable> overrides;
   detail::Exchanged<detail::LoadedTables> tables;
+  std::atomic<std::uint64_t> generation{1};  // counts the rows that were exchanged, behind each exchange
   detail::Hooks hooks;
   mutable detail::WorkspacePool pool;
 };

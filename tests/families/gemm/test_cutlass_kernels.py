@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ckgen.build.device_code import device_code
 from ckgen.emit.device import render_device_unit
 from ckgen.families.gemm.config import CutlassConfig, CutlassSchedule
+from ckgen.families.gemm.cpp import instance_view
 from ckgen.families.gemm.family import FAMILY
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.families.registry import make_instance
@@ -14,7 +17,11 @@ from ckgen.model.config import Tile
 
 COOPERATIVE = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
 SWAPPED = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
+SHARED = CutlassConfig(Tile(128, 192, 64), (2, 1), CutlassSchedule.CO, stream_k=True)
+OF_FEW_ROWS = CutlassConfig(Tile(128, 16, 128), (1, 1), CutlassSchedule.CO, swap=True)
 SIGNATURE = parse_canonical("gemm_bf16_rcr")
+ROWWISE = parse_canonical("gemm_fp8_ocp_bf16_rcr_rowwise")
+BLOCKS = parse_canonical("gemm_fp8_ocp_bf16_rcr_blockscale")
 
 
 @pytest.mark.parametrize(
@@ -22,6 +29,8 @@ SIGNATURE = parse_canonical("gemm_bf16_rcr")
     [
         (COOPERATIVE, "gemm_bf16_rcr_cutlass_128x256x64_2x1_co"),
         (SWAPPED, "gemm_bf16_rcr_cutlass_64x16x128_1x1_pp_swap"),
+        (SHARED, "gemm_bf16_rcr_cutlass_128x192x64_2x1_co_sk"),
+        (replace(SHARED, swap=True), "gemm_bf16_rcr_cutlass_128x192x64_2x1_co_sk_swap"),
     ],
 )
 def test_names_are_read_back(config: CutlassConfig, name: str) -> None:
@@ -44,6 +53,25 @@ def test_rows_begin_at_whole_accesses_and_k_is_not_split() -> None:
     assert (asked.m_multiple, asked.n_multiple, asked.k_multiple, asked.max_k_batch) == (0, 8, 8, 1)
 
 
+def test_stream_k_takes_splits_of_whole_tiles_that_do_not_add_to_c() -> None:
+    asked = FAMILY.constraints_of(SIGNATURE, SHARED)
+    assert (asked.max_k_batch, asked.split_grain, asked.atomic_split) == (8, 64, False)
+    words = {config: " ".join(instance_view(make_instance(SIGNATURE, config, archs=("sm_90a",))).words)
+             for config in (SHARED, COOPERATIVE)}  # fmt: skip
+    assert "k_batch_mode(1)" in words[SHARED]
+    assert device_code(make_instance(SIGNATURE, SHARED, archs=("sm_90a",))).splits_unavailable("sm_90a") is None
+    assert device_code(make_instance(SIGNATURE, COOPERATIVE, archs=("sm_90a",))).splits_unavailable("sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("config", "m"), [(COOPERATIVE, 4), (OF_FEW_ROWS, 0), (replace(OF_FEW_ROWS, tile=Tile(128, 32, 128)), 4)]
+)
+def test_scales_that_the_copy_engine_loads_begin_at_whole_accesses(config: CutlassConfig, m: int) -> None:
+    asked = FAMILY.constraints_of(BLOCKS, config)
+    assert (asked.m_multiple, asked.n_multiple, asked.k_multiple) == (m, 8, 16)
+    assert FAMILY.constraints_of(ROWWISE, config).m_multiple == 0
+
+
 @pytest.mark.parametrize(
     ("config", "signature", "steps"),
     [
@@ -54,6 +82,8 @@ def test_rows_begin_at_whole_accesses_and_k_is_not_split() -> None:
             "gemm_bf16_rcr",
             (("hgmma_64x128x16_f32_bf16", 8),),
         ),
+        (OF_FEW_ROWS, "gemm_fp8_ocp_bf16_rcr_blockscale", (("qgmma_64x16x32_f32_e4m3_e4m3", 4),)),
+        (OF_FEW_ROWS, "gemm_bf8_ocp_bf16_rcr_rowwise", (("qgmma_64x16x32_f32_e5m2_e5m2", 4),)),
     ],
 )
 def test_a_k_step_is_so_many_instructions_of_the_tiles_width(
@@ -71,10 +101,33 @@ def test_both_units_name_the_same_kernel_of_the_same_types() -> None:
     code = device_code(instance)
     variants = code.all_variants()
     device, host = code.device_unit(variants), code.host_unit({"sm_90a": variants})
-    words = "Gemm<cutlass::bfloat16_t, 64, 16, 128, 1, 1, ckgen::cutlass_gemm::Schedule::pingpong, true>"
+    words = (
+        "Gemm<cutlass::bfloat16_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::none, 64, 16, 128, 1, 1, "
+        "ckgen::cutlass_gemm::Schedule::pingpong, false, true>"
+    )
     (symbol,) = device.symbols
     for unit in (device, host):
         text = render_device_unit(unit)
         assert words in text
         assert symbol in text
     assert f"ckgen_prepare_{instance.id:016x}" in render_device_unit(host)
+    assert host.symbols == (f"ckgen_prepare_{instance.id:016x}",)
+
+
+def test_the_host_unit_of_stream_k_says_how_large_its_workspace_is() -> None:
+    instance = make_instance(SIGNATURE, SHARED, archs=("sm_90a",))
+    code = device_code(instance)
+    host = code.host_unit({"sm_90a": code.all_variants()})
+    assert host.symbols[1:] == (f"ckgen_workspace_{instance.id:016x}",)
+    assert f"std::size_t {host.symbols[1]}(" in render_device_unit(host)
+
+
+@pytest.mark.parametrize(
+    ("signature", "scales"),
+    [("rowwise", "rows"), ("per_tensor", "tensors"), ("blockscale", "blocks")],
+)
+def test_units_say_what_scales_are_of(signature: str, scales: str) -> None:
+    of = parse_canonical(f"gemm_fp8_ocp_bf16_rcr_{signature}")
+    code = device_code(make_instance(of, OF_FEW_ROWS, archs=("sm_90a",)))
+    text = render_device_unit(code.device_unit(code.all_variants()))
+    assert f"Gemm<cutlass::float_e4m3_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::{scales}, " in text

@@ -25,9 +25,47 @@ def broken(signature: str = "gemm_bf16_rcr", **changes: Any) -> set[str]:
     return {found.rule for found in judge(parse_canonical(signature), config, config.backend, HOPPER)}
 
 
+OF_BLOCKS = CutlassConfig(Tile(128, 128, 128), (1, 1), CutlassSchedule.CO)
+SHARED = replace(PLAIN, stream_k=True)
+
+
 @pytest.mark.parametrize("signature", ["gemm_bf16_rcr", "gemm_fp16_rcr", "gemm_bf16_rcr_batched"])
 def test_a_plain_product_of_16_bit_floats_is_legal(signature: str) -> None:
     assert broken(signature) == set()
+
+
+@pytest.mark.parametrize("types", ["fp8_ocp_bf16", "fp8_ocp_fp16", "bf8_ocp_bf16"])
+@pytest.mark.parametrize("scales", ["rowwise", "per_tensor", "blockscale"])
+def test_products_of_8_bit_floats_with_scales_are_legal(types: str, scales: str) -> None:
+    signature = parse_canonical(f"gemm_{types}_rcr_{scales}")
+    for config in (OF_BLOCKS, replace(OF_BLOCKS, tile=Tile(128, 16, 128), swap=True)):
+        assert judge(signature, config, config.backend, HOPPER) == ()
+
+
+def test_stream_k_is_legal_of_one_product_alone() -> None:
+    for signature in ("gemm_bf16_rcr", "gemm_fp8_ocp_bf16_rcr_rowwise"):
+        config = replace(SHARED, tile=Tile(128, 128, 128))
+        assert judge(parse_canonical(signature), config, config.backend, HOPPER) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"cluster": (2, 1)}, "cutlass.blocks"),
+        ({"stream_k": True}, "cutlass.blocks"),
+        ({"tile": Tile(128, 64, 128)}, "cutlass.blocks"),
+        ({"tile": Tile(64, 128, 256), "schedule": CutlassSchedule.PP}, "cutlass.blocks"),
+        ({"tile": Tile(256, 128, 128)}, "cutlass.blocks"),
+        ({"signature": "gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_128x128"}, "cutlass.blocks"),
+        ({"signature": "gemm_fp8_ocp_bf16_rcr"}, "cutlass.types"),
+        ({"signature": "gemm_fp16_rcr_per_tensor"}, "cutlass.types"),
+    ],
+)
+def test_each_rule_of_scales_refuses(changes: dict[str, Any], rule: str) -> None:
+    changes = {"signature": "gemm_fp8_ocp_bf16_rcr_blockscale", **changes}
+    signature = parse_canonical(changes.pop("signature"))
+    config = replace(OF_BLOCKS, **changes)
+    assert rule in {found.rule for found in judge(signature, config, config.backend, HOPPER)}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +75,9 @@ def test_a_plain_product_of_16_bit_floats_is_legal(signature: str) -> None:
         ({"signature": "gemm_bf16_rcr_bias"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_fp32_rcr"}, "cutlass.types"),
         ({"tile": Tile(128, 264, 64)}, "cutlass.instruction"),
+        ({"tile": Tile(128, 160, 64)}, "cutlass.instruction"),
+        ({"stream_k": True, "schedule": CutlassSchedule.PP, "tile": Tile(64, 128, 64)}, "cutlass.stream-k"),
+        ({"stream_k": True, "signature": "gemm_bf16_rcr_batched"}, "cutlass.stream-k"),
         ({"tile": Tile(64, 256, 64)}, "cutlass.tile"),
         ({"tile": Tile(128, 128, 32)}, "cutlass.tile"),
         ({"tile": Tile(256, 256, 64)}, "cutlass.tile"),
@@ -65,4 +106,4 @@ def test_the_robust_kernel_of_hopper_is_one_of_its_vendors() -> None:
         for (config,) in robust_configs(BF16, HOPPER)
         if not judge(BF16, config, config.backend, HOPPER)  # type: ignore[arg-type]
     ]
-    assert [str(config.backend) for config in legal] == ["cutlass"]
+    assert {str(config.backend) for config in legal} == {"cutlass"}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from ckgen.families.common.asked import Asked
+from ckgen.families.common.call import OperationCall
 from ckgen.families.common.decision_rule import DecisionRule, Leaf
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.common.device.unit import Use
@@ -57,6 +58,9 @@ class Family(ABC, Generic[S]):
     """Whether arms of its decision rules name defaults, and so say nothing where a signature has not all of them."""
     has_shipped_tables = True
     """Whether some of the tables that come with ckgen are of it."""
+
+    call: OperationCall | None = None
+    """How it is called with tensors; None: not."""
 
     @property
     def op(self) -> str:

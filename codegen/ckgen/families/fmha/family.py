@@ -16,6 +16,7 @@ from ckgen.families.common.told_row import ToldRow
 from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import UnitView
 from ckgen.families.fmha.asked import asked_shape, asked_signature, signature_in
+from ckgen.families.fmha.call import FmhaCall
 from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.grammar import AnyFmhaConfig, parse_instance_name
 from ckgen.families.fmha.instance import FmhaInstance
@@ -42,6 +43,7 @@ from ckgen.tables.dialect import Dialect
 class FmhaFamily(Family[FmhaSignature]):
     """Forward attention; a signature's name may stand without `fmha_`."""
 
+    call = FmhaCall()
     name = OP
     signature_type = FmhaSignature
     configs: Any = AnyFmhaConfig

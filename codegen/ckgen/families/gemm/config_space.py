@@ -133,7 +133,9 @@ _OF_FEW_ROWS: Mapping[str, Reading] = {
     "k_splits": _count(1),
     "block_n": _count(1),
 }
-_OF_CUTLASS: Mapping[str, Reading] = {"tile": _tile, "cluster": _ints(2), "schedule": _schedule, "swap": _flag}
+_OF_CUTLASS: Mapping[str, Reading] = {
+    "tile": _tile, "cluster": _ints(2), "schedule": _schedule, "stream_k": _flag, "swap": _flag
+}  # fmt: skip
 _OF_HOSTS: Mapping[str, Reading] = {
     "register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy
 }  # fmt: skip

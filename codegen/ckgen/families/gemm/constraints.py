@@ -25,6 +25,7 @@ from ckgen.families.gemm.mxfp8_envelope import envelope, least_rows
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Config
+from ckgen.model.dtype import DType
 
 MAX_K_BATCH = 128
 _VECTOR_BITS = 128
@@ -34,6 +35,10 @@ _MOST_ELEMENTS = 2**31 - 1
 _COUNTED_BITS = 8 * (2**32 - 1)
 _INDEXED_BITS = 8 * (2**31 - 1)
 _SCALE_ROWS = 32
+_COPIED_SCALES = 32
+"""Scales of a tile's rows from which on the copy engine loads them."""
+_MOST_SHARED = 8
+"""Workgroups that sum parts of one tile, one after the other."""
 _PREFETCHED = {1: 0, 3: 2, 4: 3, 5: 3}
 _V2_STAGE_BYTES = 32768
 
@@ -66,7 +71,7 @@ def _constraints(signature: GemmSignature, config: Config) -> Constraints:
     if isinstance(config, HipConfig):
         return _hip(signature, config)
     if isinstance(config, CutlassConfig):
-        return _cutlass(signature)
+        return _cutlass(signature, config)
     return Constraints()
 
 
@@ -133,9 +138,15 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
     )
 
 
-def _cutlass(signature: GemmSignature) -> Constraints:
-    """Rows of A, B and C begin at whole accesses of the copy engine."""
-    return Constraints(n_multiple=_VECTOR_BITS // signature.c.bits, k_multiple=_VECTOR_BITS // signature.a.bits)
+def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
+    """Rows of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads. Splits have
+    whole tiles of K."""
+    found = Constraints(n_multiple=_VECTOR_BITS // signature.c.bits, k_multiple=_VECTOR_BITS // signature.a.bits)
+    if signature.quant is Quant.BLOCKSCALE and config.macro_tile.m >= _COPIED_SCALES:
+        found = replace(found, m_multiple=_VECTOR_BITS // DType.FP32.bits)
+    if not config.stream_k:
+        return found
+    return replace(found, max_k_batch=_MOST_SHARED, split_grain=config.tile.k, min_k=config.tile.k)
 
 
 def _counted(signature: GemmSignature, found: Constraints) -> Constraints:

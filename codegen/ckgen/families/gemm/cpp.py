@@ -18,7 +18,7 @@ from ckgen.families.common.cpp import (
     word,
 )
 from ckgen.families.common.unit_view import InstanceView
-from ckgen.families.gemm.config import CkTileConfig, HostConfig, strategy_of
+from ckgen.families.gemm.config import CkTileConfig, CutlassConfig, HostConfig, strategy_of
 from ckgen.families.gemm.enums import (
     NO_MOE,
     OperandOp,
@@ -78,13 +78,14 @@ def _extras(value: GemmSignature) -> list[str]:
 def _twin(config: Config, constraints: Constraints) -> str:
     """A ckgen::TwinConfig: the Config as its host twin honours it.
 
-    Splits are added to C, as every GPU kernel does it (mode 2). The K tile is what splits of K are whole multiples of,
-    where that is smaller than the Config's.
+    Splits are added to C (mode 2), or meet ahead of it (mode 1), as CUTLASS's. The K tile is what splits of K are whole
+    multiples of, where that is smaller than the Config's.
     """
     macro = config.macro_tile
     step = constraints.split_grain or macro.k
     pads = word("pads", *map(boolean, _pads(config)))
-    return f"twin({macro.m}, {macro.n}, {step}){word('k_batch_mode', 2)}{pads}"
+    mode = 1 if isinstance(config, CutlassConfig) else 2
+    return f"twin({macro.m}, {macro.n}, {step}){word('k_batch_mode', mode)}{pads}"
 
 
 def _host(config: HostConfig, isa: str) -> str:

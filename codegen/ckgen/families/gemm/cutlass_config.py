@@ -15,8 +15,6 @@ WARPGROUP = 128
 CONSUMERS = 2
 """Warpgroups that compute; a third one loads."""
 INSTRUCTION_M = 64
-_ELEMENT_BYTES = 2
-_SUM_BYTES = 4
 _LEAST_STAGES = 2
 
 
@@ -29,13 +27,15 @@ class CutlassSchedule(Word):
 
 @dataclass(frozen=True, slots=True)
 class CutlassConfig(Tiled):
-    """`tile` of a workgroup, of which `cluster` (along M and N) share loads. `swap`: C^T is computed, so that tile and
-    cluster are along N and M; for problems of few rows."""
+    """`tile` of a workgroup, of which `cluster` (along M and N) share loads. `stream_k`: workgroups share the K of
+    tiles that are left of whole rounds, or of all tiles in splits; parts meet in the workspace, in their order. `swap`:
+    C^T is computed, so that tile and cluster are along N and M; for problems of few rows."""
 
     backend: ClassVar[Backend] = Backend.CUTLASS
     tile: Tile
     cluster: tuple[int, int]
     schedule: CutlassSchedule
+    stream_k: bool = False
     swap: bool = False
 
     @property
@@ -64,12 +64,12 @@ class CutlassConfig(Tiled):
         """Registers of a thread for its part of C."""
         return self.warpgroup_tile.m * self.tile.n // WARPGROUP
 
-    @property
-    def least_shared_bytes(self) -> int:
-        """Of shared memory: two stages of A and B of 16 bits an element. CUTLASS takes as many as there is room for."""
-        return _LEAST_STAGES * (self.tile.m + self.tile.n) * self.tile.k * _ELEMENT_BYTES
+    def least_shared_bytes(self, bits: int) -> int:
+        """Of shared memory: two stages of A and B of so many bits an element. CUTLASS takes as many as there is room
+        for."""
+        return _LEAST_STAGES * (self.tile.m + self.tile.n) * self.tile.k * bits // 8
 
     def text(self) -> str:
         """Tile, cluster, schedule."""
-        swap = "_swap" if self.swap else ""
-        return f"{self.tile}_{self.cluster[0]}x{self.cluster[1]}_{self.schedule}{swap}"
+        words = ("_sk" if self.stream_k else "") + ("_swap" if self.swap else "")
+        return f"{self.tile}_{self.cluster[0]}x{self.cluster[1]}_{self.schedule}{words}"

@@ -23,6 +23,7 @@ from ckgen.families.common.unit import NOWHERE, Measured
 from ckgen.families.common.unit_view import LookupView, UnitView
 from ckgen.families.gemm.answered import answered
 from ckgen.families.gemm.asked import asked_shape
+from ckgen.families.gemm.call import GemmCall
 from ckgen.families.gemm.ck_tile_tree import is_unknown
 from ckgen.families.gemm.config import GemmConfig, strategy_of
 from ckgen.families.gemm.config_names import parse_config
@@ -245,6 +246,8 @@ class FamilyOfGemms(Family[GemmSignature]):
 
 class GemmFamily(FamilyOfGemms):
     """Dense, quantised and batched GEMMs."""
+
+    call = GemmCall()
 
     @property
     def planned_with(self) -> frozenset[str]:

@@ -85,7 +85,7 @@ _PRESHUFFLED = tuple(
 )
 
 
-_WARPGROUPS = CutlassConfig(Tile(64, 128, 64), (1, 1), CutlassSchedule.PP)
+_WARPGROUPS = tuple(CutlassConfig(Tile(m, 128, k), (1, 1), CutlassSchedule.PP) for m, k in ((64, 64), (64, 128)))
 _LAST = FmaConfig(Tile(64, 64, 16))
 """Without matrix instructions: where no other kernel is legal or can be built."""
 
@@ -95,7 +95,7 @@ def robust_configs(signature: GemmSignature, arch: ArchSpec) -> tuple[tuple[Conf
     if arch.kind is ArchKind.CPU:
         return ((host_config(arch),),)
     last = () if signature.op is Op.MOE else (_LAST,)
-    return tuple((config,) for config in (*_of_gpus(signature), _WARPGROUPS, *last))
+    return tuple((config,) for config in (*_of_gpus(signature), *_WARPGROUPS, *last))
 
 
 def host_config(arch: ArchSpec, rows: int = 0) -> HostConfig:

@@ -18,6 +18,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.instance_rows import InstanceRows, told_fields
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.grouped_gemm.asked import asked_groups, told_groups
+from ckgen.families.grouped_gemm.call import GroupedCall
 from ckgen.families.grouped_gemm.deepgemm import MODULE, config_of, is_deepgemm
 from ckgen.families.grouped_gemm.kernel_set import GroupedSetReader
 from ckgen.families.grouped_gemm.query import NO_SHAPE, GroupedGemmQuery
@@ -33,6 +34,8 @@ from ckgen.model.tuned_row import Shape
 
 class GroupedFamily(FamilyOfGemms):
     """Many products, each of its own sizes."""
+
+    call = GroupedCall()
 
     def asked_problem(self, signature: GemmSignature, asked: Asked) -> Groups:
         """Groups of sizes, or as many as a device knows."""

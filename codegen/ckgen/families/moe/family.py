@@ -25,6 +25,7 @@ from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.row_key import RowKey
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.asked import RoutedSizes, asked_sizes
+from ckgen.families.moe.call import MoeCall
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.families.moe.config import MoePairConfig
 from ckgen.families.moe.config_names import parse_config
@@ -58,6 +59,7 @@ class MoeFamily(FamilyOfGemms):
 
     configs: Any = GemmConfig | CkMoeConfig | MoePairConfig
     rules_choose_defaults = True
+    call = MoeCall()
 
     @property
     def table_modules(self) -> Mapping[str, Module]:

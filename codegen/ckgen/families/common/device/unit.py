@@ -62,6 +62,11 @@ def prepare_symbol(instance_id: int) -> str:
     return f"ckgen_prepare_{instance_id:016x}"
 
 
+def workspace_symbol(instance_id: int) -> str:
+    """The `extern "C"` name of the DeviceWorkspaceFn that the host unit of a kernel with a workspace defines."""
+    return f"ckgen_workspace_{instance_id:016x}"
+
+
 def groups_symbol(instance_id: int) -> str:
     """The `extern "C"` name of the GroupTableCode that a grouped instance's host unit defines."""
     return f"ckgen_groups_{instance_id:016x}"

@@ -8,8 +8,9 @@ from typing import Any
 
 from ckgen.families.common.cpp import boolean
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of, workspace_symbol
 from ckgen.families.gemm.cutlass_config import INSTRUCTION_M, CutlassConfig, CutlassSchedule
+from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -17,7 +18,11 @@ from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
 
 _SIMDS = 4
-_ELEMENTS: Mapping[DType, str] = {DType.BF16: "cutlass::bfloat16_t", DType.FP16: "cutlass::half_t"}
+_ELEMENTS: Mapping[DType, str] = {
+    DType.BF16: "cutlass::bfloat16_t", DType.FP16: "cutlass::half_t",
+    DType.FP8_OCP: "cutlass::float_e4m3_t", DType.BF8_OCP: "cutlass::float_e5m2_t",
+}  # fmt: skip
+_SCALES = {Quant.NONE: "none", Quant.PER_TENSOR: "tensors", Quant.ROWWISE: "rows", Quant.BLOCKSCALE: "blocks"}
 _SCHEDULES = {CutlassSchedule.PP: "pingpong", CutlassSchedule.CO: "cooperative"}
 
 
@@ -34,8 +39,8 @@ def unavailable(instance: Instance, arch: str) -> str | None:
 
 
 def splits_unavailable(instance: Instance, arch: str) -> str | None:
-    """Why not with K splits."""
-    return "these kernels sum all of K in one workgroup"
+    """Why not with K splits; None of stream-K."""
+    return None if cutlass_config(instance).stream_k else "these kernels sum all of K in one workgroup"
 
 
 def all_variants(instance: Instance) -> tuple[CutlassVariant, ...]:
@@ -71,21 +76,26 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[CutlassVariant
     """The host unit, the same for each arch."""
     (variant,) = all_variants(instance)
     prepare = prepare_symbol(instance.id)
+    workspace = (workspace_symbol(instance.id),) if cutlass_config(instance).stream_k else ()
     values = {
         **_values(instance),
         "symbol": symbol_of(instance, variant),
         "prepare": prepare,
+        "workspace": next(iter(workspace), ""),
         "shared": min(load_arch(arch).lds_bytes for arch in variants),
     }
-    return DeviceUnit("device/cutlass_gemm_host.cpp.j2", values, (prepare,))
+    return DeviceUnit("device/cutlass_gemm_host.cpp.j2", values, (prepare, *workspace))
 
 
 def _values(instance: Instance) -> dict[str, Any]:
     config = cutlass_config(instance)
     tile: Tile = config.tile
-    words = [_ELEMENTS[instance.signature.a], tile.m, tile.n, tile.k, *config.cluster]
-    words += [f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}", boolean(config.swap)]
-    return {"instance": instance.name, "config": ", ".join(map(str, words))}
+    types = instance.signature
+    words = [_ELEMENTS[types.a], _ELEMENTS[types.c], f"ckgen::cutlass_gemm::Scales::{_SCALES[types.quant]}"]
+    words += map(str, (tile.m, tile.n, tile.k, *config.cluster))
+    words += [f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}"]
+    words += [boolean(config.stream_k), boolean(config.swap)]
+    return {"instance": instance.name, "config": ", ".join(words)}
 
 
 def cutlass_config(instance: Instance) -> CutlassConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.gemm.cutlass_config import INSTRUCTION_M, CutlassConfig, CutlassSchedule
-from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant
+from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant, ScaleSides
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -14,52 +14,92 @@ from ckgen.rules.rule_set import RuleSet
 
 _HEADER = "dispatcher_cpp/backends/cutlass/gemm.hpp"
 _CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
-_TYPES = tuple(map(str, (DType.BF16, DType.FP16)))
+_WIDE = tuple(map(str, (DType.BF16, DType.FP16)))
+_NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP)))
+_SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
+_WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
 _MOST_SUMS = 192
 _K_BYTES = 128
+_BLOCK = 128
 
 RULES = RuleSet(Backend.CUTLASS, GemmSignature, CutlassConfig)
 
 
 @RULES.rule("cutlass.signature", source=_HEADER)
 def is_a_plain_product(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A GEMM or a batch of them, of rows of A and of B^T, without scales, bias, epilogue or a preshuffled B."""
+    """A GEMM, or a batch of them without scales, of rows of A and of B^T, without bias, epilogue or a preshuffled B."""
     asked = (
         (str(signature.op), str(Op.GEMM), "op"),
         (str(signature.layout), str(Layout.RCR), "layout"),
-        (str(signature.quant), str(Quant.NONE), "quantisation"),
         (str(signature.a_op), str(OperandOp.NONE), "operation on A"),
         (str(signature.b_op), str(OperandOp.NONE), "operation on B"),
     )
     found = first(*(not_among(has, (wants,), f"the kernels compute {what}") for has, wants, what in asked))
     if found is not None:
         return found
-    extras = {"bias": signature.bias, "epilogue": bool(signature.epilogue), "preshuffled B": signature.preshuffle_b}
+    scaled_batch = signature.batched and signature.quant is not Quant.NONE
+    extras = {
+        "scales of a batch": scaled_batch,
+        "bias": signature.bias,
+        "epilogue": bool(signature.epilogue),
+        "preshuffled B": signature.preshuffle_b,
+    }
     has_extra = next((name for name, has in extras.items() if has), None)
     return broken("the kernels compute plain products", has_extra, "none") if has_extra else None
 
 
 @RULES.rule("cutlass.types", source=_HEADER)
-def types_are_16_bit_floats(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A, B and C of one 16-bit float, sums in fp32."""
+def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A and B of one 16-bit float, C of it, without scales; or of one 8-bit float with scales in fp32. Sums in fp32."""
+    is_narrow = str(signature.a) in _NARROW
     return first(
-        not_among(str(signature.a), _TYPES, "the kernels multiply"),
+        not_among(str(signature.a), (*_WIDE, *_NARROW), "the kernels multiply"),
         not_among(str(signature.b), (str(signature.a),), "B is of A's type"),
-        not_among(str(signature.c), (str(signature.a),), "C is of A's type"),
+        not_among(str(signature.c), _WIDE if is_narrow else (str(signature.a),), "C is"),
+        not_among(str(signature.quant), _SCALED if is_narrow else (str(Quant.NONE),), "of these types scales are"),
+        not_among(str(signature.scale), (str(DType.FP32),), "scales are in") if is_narrow else None,
         not_among(str(signature.acc), (str(DType.FP32),), "sums are in"),
     )
 
 
+@RULES.rule("cutlass.blocks", source="CUTLASS 4.2 sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling")
+def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B, one along K, whose sums are kept twice. No
+    clusters: there compute-sanitizer sees scales written while they are read."""
+    if signature.quant is not Quant.BLOCKSCALE:
+        return None
+    block, of_b = signature.scale_block, config.macro_tile.n
+    found = first(
+        not_among(str(block.sides), (str(ScaleSides.BOTH),), "scales are of"),
+        not_among(f"{block.n}x{block.k}", (f"{_BLOCK}x{_BLOCK}",), "a block of B is"),
+        not_among(str(config.tile.k), (str(_BLOCK),), "tile K must be a block's"),
+        no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
+        exceeds(config.sums_per_thread, _MOST_SUMS // 2, "sums of a thread"),
+        exceeds(config.cluster[0] * config.cluster[1], 1, "workgroups of a cluster"),
+    )
+    return found or (broken("stream-K has no block scales", "sk", "none") if config.stream_k else None)
+
+
+@RULES.rule("cutlass.stream-k", source="CUTLASS 4.2 sm90_gemm_tma_warpspecialized_cooperative")
+def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """Stream-K comes with the cooperative schedule, of one product."""
+    if not config.stream_k:
+        return None
+    batched = broken("stream-K shares one product's tiles", "a batch", "one") if signature.batched else None
+    return batched or not_among(str(config.schedule), (str(CutlassSchedule.CO),), "stream-K has the schedule")
+
+
 @RULES.rule("cutlass.instruction", source=_CUTLASS)
 def has_its_instruction(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch has a matrix instruction of a warpgroup that is as wide as the tile."""
+    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it; other widths
+    it makes of several narrower ones."""
     known = {
         str(row.tile)
         for row in arch.matrix_instructions
         if (row.a, row.b, row.acc) == (signature.a, signature.b, signature.acc)
     }
     wanted = next((tile for tile in known if tile.startswith(f"{INSTRUCTION_M}x{config.tile.n}x")), None)
-    if wanted is not None:
+    if wanted is not None and config.tile.n in _WIDTHS:
         return None
     return broken(f"{arch.name} has no matrix instruction of that width", config.tile.n, f"of {len(known)} tiles")
 
@@ -80,7 +120,7 @@ def tile_is_whole(signature: GemmSignature, config: CutlassConfig, arch: ArchSpe
 def two_stages_fit(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
     """Two stages of A and B, and C on its way out, fit a workgroup's shared memory."""
     stores = min(config.macro_tile.m * config.macro_tile.n * signature.c.bits // 8, 32768)
-    return exceeds(config.least_shared_bytes + stores, arch.lds_bytes, "bytes of shared memory")
+    return exceeds(config.least_shared_bytes(signature.a.bits) + stores, arch.lds_bytes, "bytes of shared memory")
 
 
 @RULES.rule("cutlass.cluster", source="arch_specs")

@@ -1,0 +1,77 @@
+// What on_device does: one function a mode, 0 where all is right.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ckgen/ckgen.hpp>
+
+#include "driver.hpp"
+
+struct Context {
+  const ckgen::Registry& registry;
+  const ckgen::Device& device;
+  const ckgen::DeviceLibrary& built;
+};
+
+/// Every kernel in every number of splits against sums in double, on edge and random problems; at most so many.
+int check(const Context& context, const ckgen::Signature& signature, unsigned seed, std::size_t most);
+/// What a launch costs its thread; graphs, and threads with streams of their own.
+int host(const Context& context, const std::string& sweep_file);
+/// Every kernel and cuBLASLt in turns, by the device's events.
+int table(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
+
+inline void must(const ckgen::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.message);
+  std::exit(1);
+}
+
+inline std::string text_of(const ckgen::Signature& signature) {
+  char text[ckgen::kSignatureTextSize];
+  ckgen::canonical_text(signature, text);
+  return text;
+}
+
+/// A kernel that has GPU code, in so many splits.
+struct Kernel {
+  std::string name;
+  ckgen::Selection selection;
+};
+
+/// Those whose instance supports the problem.
+inline std::vector<Kernel> able(const ckgen::Dispatcher& dispatcher, const ckgen::Problem& problem,
+                                const ckgen::Device& device, const std::vector<Kernel>& kernels) {
+  std::vector<std::uint32_t> instances;
+  dispatcher.enumerate(
+      problem, device,
+      [](void* to, const ckgen::Selection& one) {
+        static_cast<std::vector<std::uint32_t>*>(to)->push_back(one.instance);
+        return true;
+      },
+      &instances);
+  std::vector<Kernel> found;
+  for (const Kernel& kernel : kernels) {
+    const bool is_able = std::find(instances.begin(), instances.end(), kernel.selection.instance) != instances.end();
+    if (is_able && (kernel.selection.k_batch == 1 || problem.k() >= 512)) found.push_back(kernel);
+  }
+  return found;
+}
+
+inline std::vector<Kernel> kernels_of(const ckgen::Registry& registry, const ckgen::Signature& signature) {
+  std::vector<Kernel> found;
+  for (std::uint32_t i = 0; i < registry.size(); ++i) {
+    const ckgen::InstanceDesc& instance = registry.instance(i);
+    if (registry.device_archs(i) == 0 || instance.signature != signature) continue;
+    for (std::uint32_t splits = 1; static_cast<int>(splits) <= instance.constraints.max_k_batch; ++splits) {
+      if (splits > 4 && splits != 8) continue;
+      ckgen::Selection selection;
+      selection.instance = i;
+      selection.k_batch = splits;
+      found.push_back({instance.name + (splits > 1 ? "/" + std::to_string(splits) : std::string()), selection});
+    }
+  }
+  return found;
+}

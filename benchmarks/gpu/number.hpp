@@ -1,0 +1,46 @@
+// The element types of a GEMM's operands, to and from double.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include <ckgen/dtype.hpp>
+
+/// A binary float of at most 16 bits.
+struct Number {
+  int exponent_bits, fraction_bits;
+  bool has_infinity;
+
+  static Number of(ckgen::DType type) {
+    switch (type) {
+      case ckgen::DType::bf16: return {8, 7, true};
+      case ckgen::DType::fp16: return {5, 10, true};
+      case ckgen::DType::fp8_ocp: return {4, 3, false};
+      default: return {5, 2, true};  // bf8_ocp
+    }
+  }
+  int bytes() const { return (1 + exponent_bits + fraction_bits) / 8; }
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+
+  double read(unsigned bits) const {
+    const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+    const double fraction = std::ldexp(bits & ((1U << fraction_bits) - 1), -fraction_bits);
+    const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias()) : std::ldexp(1 + fraction, exponent - bias());
+    return (bits >> (exponent_bits + fraction_bits)) & 1U ? -size : size;
+  }
+  /// The nearest, ties to even, of a finite value that the type holds.
+  unsigned write(double value) const {
+    const unsigned sign = std::signbit(value) ? 1U << (exponent_bits + fraction_bits) : 0;
+    const double size = std::fabs(value);
+    if (size == 0) return sign;
+    int exponent = 0;
+    std::frexp(size, &exponent);
+    const int least = 1 - bias();
+    const int scale = (exponent - 1 < least ? least : exponent - 1) - fraction_bits;
+    const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(size, -scale)));
+    // A carry into the next exponent comes out by itself.
+    const int offset = scale + fraction_bits - least;
+    return sign | (units + (static_cast<unsigned>(offset) << fraction_bits));
+  }
+};

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "cublaslt.hpp"
+#include "modes.hpp"
+#include "number.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+constexpr std::int64_t kNk[][2] = {{4096, 4096},  {7168, 2048}, {5120, 5120},  {1536, 7168},
+                                   {24576, 1536}, {2112, 7168}, {28672, 4096}, {4096, 14336}};
+constexpr std::int64_t kM[] = {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+constexpr std::size_t kRoom = std::size_t{8192} * 28672 * 2;
+constexpr std::size_t kScales = std::size_t{1} << 23;
+
+struct Timed {
+  std::string name;
+  bool is_selected;
+  std::vector<double> us;
+
+  double median() {
+    std::sort(us.begin(), us.end());
+    return us[us.size() / 2];
+  }
+};
+
+/// M, N and K of each line of the file that CKGEN_SHAPES names, else the sheet of models' layers.
+std::vector<std::array<std::int64_t, 3>> problems() {
+  std::vector<std::array<std::int64_t, 3>> found;
+  if (const char* file = std::getenv("CKGEN_SHAPES")) {
+    std::ifstream lines(file);
+    char comma = 0;
+    for (std::array<std::int64_t, 3> one; lines >> one[0] >> comma >> one[1] >> comma >> one[2];) found.push_back(one);
+    return found;
+  }
+  for (const auto& nk : kNk)
+    for (const std::int64_t m : kM) found.push_back({m, nk[0], nk[1]});
+  return found;
+}
+
+/// Operands that are large enough for every problem: of a normal distribution, with scales of 1.
+class Memory {
+ public:
+  explicit Memory(const Signature& signature) : number_(Number::of(signature.a)) {
+    std::mt19937 random(5);
+    std::normal_distribution<double> normal;
+    std::vector<unsigned char> values(1 << 23);
+    const auto bytes = static_cast<std::size_t>(number_.bytes());
+    for (std::size_t at = 0; at < values.size(); at += bytes) {
+      const unsigned code = number_.write(normal(random));
+      std::memcpy(&values[at], &code, bytes);
+    }
+    for (void*& one : matrices_) {
+      one = gpu::allocate(kRoom);
+      for (std::size_t at = 0; at + values.size() <= kRoom; at += values.size())
+        gpu::to_device(static_cast<char*>(one) + at, values.data(), values.size());
+    }
+    const std::vector<float> ones(kScales, 1.0F);
+    scales_ = gpu::allocate(kScales * sizeof(float));
+    gpu::to_device(scales_, ones.data(), kScales * sizeof(float));
+  }
+  GemmArgs args(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    GemmArgs args{};
+    args.a = matrices_[0];
+    args.b = matrices_[1];
+    args.c = matrices_[2];
+    args.a_scale = args.b_scale = scales_;
+    args.m = m;
+    args.n = args.ldc = n;
+    args.k = args.lda = args.ldb = k;
+    args.batch = 1;
+    return args;
+  }
+
+ private:
+  Number number_;
+  void *matrices_[3] = {}, *scales_ = nullptr;
+};
+
+}  // namespace
+
+int table(const Context& context, const Signature& signature, const std::string& sweep_file, int rounds) {
+  gpu::Sweep sweep(sweep_file);
+  void* stream = gpu::new_stream();
+  gpu::Timer timer;
+  CublasLt peer;
+  const std::vector<Kernel> kernels = kernels_of(context.registry, signature);
+  const Dispatcher dispatcher{context.registry, DispatcherOptions{}};
+  const Memory memory(signature);
+  const char* only = std::getenv("CKGEN_TABLE_SELECTED");
+  std::printf("signature,m,n,k,kernel,us,is_selected\n");
+  for (const auto& [m, n, k] : problems()) {
+    const Problem problem = Problem(signature).shape(m, n, k);
+    const GemmArgs args = memory.args(m, n, k);
+    const Selection selected = dispatcher.select(problem, context.device);
+    std::vector<Timed> timed;
+    std::vector<Plan> plans;
+    for (const Kernel& kernel : able(dispatcher, problem, context.device, kernels)) {
+      const bool is_selected =
+          selected.instance == kernel.selection.instance && selected.k_batch == kernel.selection.k_batch;
+      const bool is_unlikely = kernel.selection.k_batch > 1 && m > 4096;
+      if (!is_selected && (only != nullptr || is_unlikely)) continue;
+      if (!is_selected && m > 256 && kernel.name.find("_swap") != std::string::npos) continue;
+      const auto plan = dispatcher.plan(problem, context.device, kernel.selection);
+      if (!plan || !plan->launchable.ok()) continue;
+      if (!dispatcher.run(*plan, args, stream).ok()) continue;
+      plans.push_back(*plan);
+      timed.push_back({kernel.name, is_selected, {}});
+    }
+    if (peer.prepare(signature, m, n, k, args.a_scale)) timed.push_back({"cublaslt", false, {}});
+    for (int round = 0; round < rounds; ++round)
+      for (std::size_t i = 0; i < timed.size(); ++i) {
+        const std::size_t at = (i + static_cast<std::size_t>(round) * 3) % timed.size();
+        sweep(stream);
+        timer.start(stream);
+        if (at < plans.size())
+          must(dispatcher.run(plans[at], args, stream));
+        else
+          peer.run(args.a, args.b, args.c, stream);
+        timer.stop(stream);
+        timed[at].us.push_back(timer.microseconds());
+      }
+    for (Timed& one : timed)
+      std::printf("%s,%lld,%lld,%lld,%s,%.2f,%d\n", text_of(signature).c_str(), static_cast<long long>(m),
+                  static_cast<long long>(n), static_cast<long long>(k), one.name.c_str(), one.median(),
+                  one.is_selected);
+    std::fflush(stdout);
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+"""The functions of ckgen/c_api_python.h: cached calls without ctypes, which takes longer than a small GEMM."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Site = Any
+"""A capsule: a planned call, into which addresses are put."""
+Key = tuple[bytes, Any]
+"""What tensors are but for their addresses, and all that a call says beside them."""
+Outcome = Any
+"""True; a status and its sentence; or None, of `call` alone: no site may run as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """call(sites, options, tensors, stream): runs the site whose key is (key(tensors), options), without the GIL.
+
+    stream: None for that of the tensors' framework. key(tensors): None where tensors are of a type that is not read.
+    site(numbers, block, patches, tensors, kept): see src/python/site.hpp. launch(site, addresses, stream): runs it.
+    read_with(type, exchange): objects of exactly this type are read, by torch's capsule of C functions or by None.
+    """
+
+    call: Callable[[dict[Key, Site], Any, tuple[Any, ...], int | None], Outcome]
+    key: Callable[[tuple[Any, ...]], bytes | None]
+    site: Callable[[tuple[int, ...], bytes, bytes, bytes, object], Site]
+    launch: Callable[[Site, tuple[int, ...], int], Outcome]
+    read_with: Callable[[type, object], None]
+
+    @classmethod
+    def of(cls, library: ctypes.CDLL) -> Native:
+        """Of a loaded library, whose calls keep the GIL until they give it back themselves."""
+        functions = ctypes.PyDLL(library._name, handle=library._handle).ckgen_python_functions
+        functions.restype = ctypes.py_object
+        return cls(*functions())
+
+    def read_alike(self, tensor: Any) -> None:
+        """From now on reads tensors of this one's type, if they can be."""
+        kind = type(tensor)
+        if hasattr(kind, "__dlpack_c_exchange_api__"):
+            self.read_with(kind, kind.__dlpack_c_exchange_api__)
+        elif hasattr(kind, "__array_struct__") and hasattr(kind, "dtype"):
+            self.read_with(kind, None)

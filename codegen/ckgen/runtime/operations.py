@@ -1,0 +1,288 @@
+"""A library whose operations are called with tensors of NumPy, torch, or any framework with DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ckgen.runtime.dispatcher import Choice
+from ckgen.runtime.handles import Device, Plan
+from ckgen.runtime.library import Options, RuntimeLibrary
+from ckgen.runtime.session import Session, sequence_of
+from ckgen.tensors.errors import ShapeMismatch
+
+
+class Library(Session):
+    """The operations of generated libraries on one device. Any number of threads may call them.
+
+    Tensors are read where they are, without a copy: objects with `__dlpack__`, `__array_interface__` or
+    `__cuda_array_interface__`, of NumPy, ml_dtypes, torch, CuPy and others, in the memory of the library's device; of
+    a simulated device that is the CPU's. A result that is left out is allocated by the framework of the first operand.
+    No gradient is recorded.
+
+    All operations take: `stream`, of torch or CuPy or an address, by default the current one of the tensors' framework,
+    and none on a CPU; `workspace`, memory of the plan's size aligned to 64 bytes, by default the dispatcher's pool;
+    `deterministic`, `batch_invariant`, `num_threads` and `strategy` as ckgen::Problem has them; `instance` and
+    `k_batch`, to run a kernel by its name. A call of a GPU returns when it is launched, another when it is done.
+
+    A call is checked and planned once for each problem; plans are kept until tables, overrides or the device change.
+
+    Errors: TensorError (of ckgen.tensors) names the argument that a call cannot take; UsageError what it says beside
+    tensors; RuntimeFailure (Unsupported, InvalidArgument, NoDevice, InternalFailure) carries the library's sentence.
+    """
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        names: Iterable[str],
+        device: str | None = None,
+        *,
+        device_names: Iterable[str] = (),
+        options: Options | None = None,
+    ) -> Library:
+        """Loads a shared library with ckgen's own and the generated libraries `names` in it.
+
+        device: None for the current GPU, else this CPU; "cpu"; or a target such as "gfx942:304", whose kernels' twins
+        run on the CPU. device_names: of libraries of GPU code. options: of the dispatcher, else the environment's.
+        """
+        library = RuntimeLibrary(Path(path))
+        return cls(library, library.dispatcher(names, options, device_names), device_of(library, device))
+
+    def use(self, device: str | None) -> None:
+        """Another device, as `load` takes it, for calls that begin from now on."""
+        self.use_device(device_of(self.library, device))
+
+    def gemm(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        out: Any = None,
+        a_scale: Any = None,
+        b_scale: Any = None,
+        bias: Any = None,
+        d: Sequence[Any] = (),
+        epilogue: Sequence[str] = (),
+        alpha: float = 1.0,
+        dtype: str | None = None,
+        quant: str | None = None,
+        preshuffled: bool = False,
+        mx_scale_shuffled: bool = False,
+        signature: str | None = None,
+        stream: Any = None,
+        workspace: Any = None,
+        deterministic: bool = False,
+        batch_invariant: bool = False,
+        num_threads: int = 0,
+        strategy: str = "any",
+        instance: str | None = None,
+        k_batch: int = 1,
+    ) -> Any:
+        """out = epilogue(a @ b), with scales and bias as ckgen/gemm_types.hpp says.
+
+        a: [M, K] or [B, M, K]; b: [K, N] or [B, K, N], so weights of N rows are `w.T`; out: [M, N] or [B, M, N], in
+        rows. a and b may lie in rows or columns, without gaps inside them. 4-bit types are two to a byte along K.
+        dtype: of a result that is left out, by default a's, of 8 and 4 bits bfloat16.
+        a_scale, b_scale: fp32 [1] and [1], [M] and [N], or [M, ceil(K/128)] and [ceil(N/128), ceil(K/128)]; e8m0
+        [M, ceil(K/32)] and [N, ceil(K/32)]. bias: fp32 [N]. d: up to two tensors [M, N] or [N] of out's type, taken by
+        the steps `add` and `mul` of `epilogue`; others are relu, gelu, silu and scale, by alpha.
+        """
+        said = (signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled)
+        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
+        first, second = (*d, None, None)[:2] if d else (None, None)
+        operands = (a, b, a_scale, b_scale, bias, first, second)
+        return self.invoke("gemm", said, wishes, (out,), operands, stream, workspace)[0]
+
+    def grouped(
+        self,
+        a: Sequence[Any],
+        b: Sequence[Any],
+        *,
+        out: Sequence[Any] | None = None,
+        a_scale: Sequence[Any] | None = None,
+        b_scale: Sequence[Any] | None = None,
+        bias: Sequence[Any] | None = None,
+        alpha: float = 1.0,
+        dtype: str | None = None,
+        quant: str | None = None,
+        preshuffled: bool = False,
+        mx_scale_shuffled: bool = False,
+        signature: str | None = None,
+        stream: Any = None,
+        workspace: Any = None,
+        deterministic: bool = False,
+        batch_invariant: bool = False,
+        num_threads: int = 0,
+        strategy: str = "any",
+        instance: str | None = None,
+        k_batch: int = 1,
+    ) -> list[Any]:
+        """out[g] = a[g] @ b[g] of every group, in one launch. Lists of tensors as those of `gemm`, of one signature."""
+        groups = len(sequence_of(a, "a"))
+        said = (signature, dtype, quant, (), alpha, preshuffled, mx_scale_shuffled, groups)
+        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
+        lists = (("b", b), ("a_scale", a_scale), ("b_scale", b_scale), ("bias", bias))
+        operands = (*a, *(one for name, given in lists for one in _of_groups(given, name, groups)))
+        results = _of_groups(out, "out", groups) or (None,)
+        return list(self.invoke("grouped_gemm", said, wishes, results, operands, stream, workspace))
+
+    def moe(
+        self,
+        a: Any,
+        w1: Any,
+        w2: Any,
+        topk_ids: Any,
+        topk_weights: Any,
+        *,
+        out: Any = None,
+        a_scale: Any = None,
+        w1_scale: Any = None,
+        w2_scale: Any = None,
+        activation: str = "silu",
+        weight_first: bool = False,
+        dtype: str | None = None,
+        quant: str | None = None,
+        preshuffled: bool = False,
+        mx_scale_shuffled: bool = False,
+        signature: str | None = None,
+        stream: Any = None,
+        workspace: Any = None,
+        deterministic: bool = False,
+        batch_invariant: bool = False,
+        num_threads: int = 0,
+        strategy: str = "any",
+        instance: str | None = None,
+        k_batch: int = 1,
+    ) -> Any:
+        """A mixture of experts, as ckgen/moe.hpp says: gate and up, the activation, down, and the sum over slots.
+
+        a: [tokens, D]; w1: [experts, 2 I, D], gate rows first, or [experts, I, D] without a gate; w2: [experts, D, I];
+        topk_ids: int32, topk_weights: fp32, both [tokens, top_k]; out: [tokens, D]. Scales of the weights are those of
+        a GEMM's b for each expert: [experts], [experts, rows], [experts, ceil(rows/128), ceil(columns/128)], or e8m0.
+        """
+        said = (signature, dtype, activation, weight_first, quant, preshuffled, mx_scale_shuffled)
+        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
+        operands = (a, w1, w2, topk_ids, topk_weights, a_scale, w1_scale, w2_scale)
+        return self.invoke("moe", said, wishes, (out,), operands, stream, workspace)[0]
+
+    def attention(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        out: Any = None,
+        lse: Any = None,
+        with_lse: bool = False,
+        scale: float | None = None,
+        causal: bool = False,
+        window: tuple[int, int] | None = None,
+        top_left: bool = False,
+        sink_tokens: int = 0,
+        softcap: float = 0.0,
+        bias: Any = None,
+        sink: Any = None,
+        q_descale: Any = None,
+        k_descale: Any = None,
+        v_descale: Any = None,
+        seqstart_q: Any = None,
+        seqstart_k: Any = None,
+        seqlen_k: Any = None,
+        block_table: Any = None,
+        max_q: int = 0,
+        max_k: int = 0,
+        dtype: str | None = None,
+        signature: str | None = None,
+        stream: Any = None,
+        workspace: Any = None,
+        deterministic: bool = False,
+        batch_invariant: bool = False,
+        num_threads: int = 0,
+        strategy: str = "any",
+        instance: str | None = None,
+        k_batch: int = 1,
+    ) -> Any:
+        """softmax(scale · q kᵀ, masked and biased) v, as ckgen/fmha.hpp says; (out, lse) with `with_lse`.
+
+        q: [B, Sq, Hq, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; out: [B, Sq, Hq, Dv]; Hk divides Hq. With seqstart_q
+        and seqstart_k, int32 [B + 1], rows of all sequences lie one after the other, [rows, heads, D], the longest of
+        max_q and max_k. With block_table, int32 [B, pages], and seqlen_k, int32 [B], k and v are pages
+        [pages, rows, Hk, D]. lse: fp32 [B, Hq, Sq] or [Hq, rows], natural logarithm.
+        scale: 1 / sqrt(D) where it is None. window: (left, right) columns beside the diagonal, which ends at the last
+        key, or starts at the first one of `top_left`; below 0 is no limit. bias: [1 or B, 1 or Hq, Sq, Sk] of q's type,
+        or slopes fp32 [Hq] or [B, Hq]. sink: fp32 [Hq], a logit without value. descales: fp32 [1], of 8-bit types.
+        """
+        has_lse = with_lse or lse is not None
+        said = (
+            signature, dtype, scale, causal, window, top_left, sink_tokens, softcap, has_lse, max_q, max_k,
+        )  # fmt: skip
+        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
+        operands = (
+            q, k, v, bias, sink, q_descale, k_descale, v_descale, seqstart_q, seqstart_k, seqlen_k, block_table,
+        )  # fmt: skip
+        results = self._pair(out, lse, has_lse, said, wishes, operands)
+        found = self.invoke("fmha", said, wishes, results, operands, stream, workspace)
+        return found if has_lse else found[0]
+
+    def _pair(
+        self,
+        out: Any,
+        lse: Any,
+        has_lse: bool,
+        said: tuple[Any, ...],
+        wishes: tuple[Any, ...],
+        operands: tuple[Any, ...],
+    ) -> tuple[Any, Any]:
+        """The results; where only one of two is given, the other is allocated here."""
+        if has_lse and out is not None and lse is None:
+            return self._allocated(self._bound, ("fmha", said, wishes, False), (out, None), operands)
+        return out, lse
+
+    def plan(
+        self, signature: str, problem: Any, *, instance: str | None = None, k_batch: int = 1, **wishes: Any
+    ) -> Plan:
+        """The plan of sizes: ckgen.Shape, ckgen.Groups, ckgen.RoutedSizes or ckgen.FmhaShape. Kept, it does not follow
+        tables that are loaded later."""
+        made = self.library.problem_of(signature, problem, **wishes)
+        return self.dispatcher.plan(made, self.device, instance, k_batch)
+
+    def run_plan(
+        self, plan: Plan, *, stream: Any = None, options: dict[str, Any] | None = None, **tensors: Any
+    ) -> None:
+        """Runs a plan with tensors by their names, `out` and `workspace` among them, and options of the operation."""
+        self.run(plan, tensors, options or {}, stream)
+
+    def choice(self, signature: str, problem: Any, **wishes: Any) -> Choice:
+        """The dispatcher's answer for sizes as `plan` takes them."""
+        return self.dispatcher.select(self.library.problem_of(signature, problem, **wishes), self.device)
+
+    def is_tuned(self, signature: str, problem: Any) -> bool:
+        """Whether a measured row answers, at or near the sizes and for the device's own target."""
+        return self.dispatcher.is_tuned(self.library.problem_of(signature, problem), self.device)
+
+    def load_tables(self, paths: Iterable[Path]) -> None:
+        """Tuned tables in place of those before; kept plans are made again. RuntimeFailure names rows left out."""
+        self.dispatcher.load_tables(paths)
+
+    def load_overrides(self, path: Path) -> None:
+        """Overrides in place of those before, likewise."""
+        self.dispatcher.load_overrides(path)
+
+
+def device_of(library: RuntimeLibrary, device: str | None) -> Device:
+    """As Library.load takes it; RuntimeFailure for a target that does not exist."""
+    if device is None:
+        return library.current()
+    return library.host() if device == "cpu" else library.simulated(device)
+
+
+def _of_groups(given: Sequence[Any] | None, name: str, groups: int) -> tuple[Any, ...]:
+    """An entry per group, all None where nothing is given."""
+    if given is None:
+        return (None,) * groups
+    found = tuple(sequence_of(given, name))
+    if len(found) != groups:
+        raise ShapeMismatch(f"{name} has {len(found)} tensors, a has {groups}")
+    return found

@@ -1,0 +1,245 @@
+"""Calls with tensors: checked and planned once for each problem, then run from a cache."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ckgen.families.common.call import OperationCall
+from ckgen.families.registry import FAMILIES, family_of_name
+from ckgen.model.errors import UsageError
+from ckgen.model.strategy import Strategy
+from ckgen.runtime.abi import RuntimeFailure, failure_of
+from ckgen.runtime.block import Block
+from ckgen.runtime.checks import WORKSPACE, alignment, check_tensors, check_workspace
+from ckgen.runtime.dispatcher import Dispatcher
+from ckgen.runtime.functions import ARGS_OF_OP
+from ckgen.runtime.handles import Device, Plan
+from ckgen.runtime.library import RuntimeLibrary
+from ckgen.runtime.native import Key, Native, Outcome, Site
+from ckgen.tensors.allocate import Maker, maker_like
+from ckgen.tensors.sources import view
+from ckgen.tensors.stream import stream_address, stream_of
+from ckgen.tensors.view import TensorView
+
+MOST_SITES = 4096
+"""Problems whose plans are kept; beyond, all are dropped and made again as they are asked for."""
+_TENSOR = struct.Struct("=QII")
+
+
+@dataclass(frozen=True, slots=True)
+class CallWishes:
+    """What a problem asks for beside its sizes. instance: a name, in place of the dispatcher's choice."""
+
+    deterministic: bool = False
+    batch_invariant: bool = False
+    num_threads: int = 0
+    strategy: str = "any"
+    instance: str | None = None
+    k_batch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A device and what was planned for it. Another device is another of these, so that no plan outlives a change."""
+
+    device: Device
+    sites: dict[Key, Site] = field(default_factory=dict)
+    makers: dict[Key, tuple[Maker | None, ...]] = field(default_factory=dict)
+
+
+class Session:
+    """Calls the operations of a dispatcher on a device; any number of threads may."""
+
+    def __init__(self, library: RuntimeLibrary, dispatcher: Dispatcher, device: Device) -> None:
+        self.library, self.dispatcher = library, dispatcher
+        self._native: Native = library.native
+        self._bound = _Bound(device)
+
+    @property
+    def device(self) -> Device:
+        """Where calls run."""
+        return self._bound.device
+
+    def use_device(self, device: Device) -> None:
+        """Runs calls that begin from now on there; plans for the device before are dropped."""
+        self._bound = _Bound(device)
+
+    def invoke(
+        self,
+        op: str,
+        options: tuple[Any, ...],
+        wishes: tuple[Any, ...],
+        results: tuple[Any, ...],
+        operands: tuple[Any, ...],
+        stream: Any,
+        workspace: Any,
+    ) -> tuple[Any, ...]:
+        """Runs an operation and returns its results, allocated where the first is None.
+
+        `options` and `wishes` are the fields of the operation's options and of CallWishes, as far as they are said.
+        """
+        bound, native = self._bound, self._native
+        address = None if stream is None else stream_address(stream)
+        said = (op, options, wishes, address is not None)
+        if results[0] is None:
+            results = self._allocated(bound, said, results, operands)
+        tensors = (*results, *operands, workspace)
+        done = native.call(bound.sites, said, tensors, address)
+        if done is None:
+            done = self._planned(bound, said, tensors, address)
+        if done is not True:
+            raise failure_of(*done)
+        return results
+
+    def run(self, plan: Plan, tensors: Mapping[str, Any], options: Mapping[str, Any], stream: Any) -> None:
+        """Runs a plan that the caller keeps, with tensors by their names, `workspace` among them or none."""
+        family = family_of_name(plan.signature)
+        call = _call_of(family.name)
+        given = call.options_type(**{**options, "signature": plan.signature})
+        views = {name: view(name, tensor) for name, tensor in tensors.items() if tensor is not None}
+        unknown = sorted(views.keys() - {*call.names(given), WORKSPACE})
+        if unknown:
+            raise UsageError(f"{', '.join(unknown)} is no tensor of {family.op}: {', '.join(call.names(given))}")
+        address = None if stream is None else stream_address(stream)
+        done = _Call(self, self._bound.device, family.op, call, given, views).run(plan, address)
+        if done is not True:
+            raise failure_of(*done)
+
+    def _allocated(
+        self, bound: _Bound, said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """Memory for the results that are None and that the call writes."""
+        key = self._native.key((*results, *operands))
+        makers = bound.makers.get((key, said)) if key is not None else None
+        if makers is None:
+            makers = _makers(said, results, operands)
+            if key is not None:
+                _keep(bound.makers, (key, said), makers)
+        return tuple(one if maker is None else maker() for one, maker in zip(results, makers, strict=True))
+
+    def _planned(self, bound: _Bound, said: tuple[Any, ...], tensors: tuple[Any, ...], stream: int | None) -> Outcome:
+        """Checks and plans a call, keeps it, and runs it."""
+        op, options, wishes, _ = said
+        call = _call_of(op)
+        given = call.options_type(*options)
+        names = (*call.names(given), WORKSPACE)
+        views = {n: view(n, t) for n, t in zip(names, tensors, strict=True) if t is not None}
+        made = _Call(self, bound.device, FAMILIES[op].op, call, given, views)
+        site = made.site(made.plan(CallWishes(*wishes)))
+        for tensor in tensors:
+            if tensor is not None:
+                self._native.read_alike(tensor)
+        key = self._native.key(tensors)
+        if key is not None:
+            _keep(bound.sites, (key, said), site)
+        return made.launch(site, stream)
+
+
+class _Call:
+    """One call on its way to a site."""
+
+    def __init__(
+        self, session: Session, device: Device, op: str, call: OperationCall, options: Any, views: dict[str, TensorView]
+    ) -> None:
+        self._session, self._device, self._op, self._views = session, device, op, views
+        self._names = (*call.names(options), WORKSPACE)
+        self._generation = session.dispatcher.generation  # before the plan: rows that come meanwhile make it stale
+        tensors = {name: one for name, one in views.items() if name != WORKSPACE}
+        self._called = call.called(tensors, options)
+        self._written = [name for name in call.results(tensors, options) if name in views]
+        self._place = check_tensors(views, self._written, device)
+
+    def plan(self, wishes: CallWishes) -> Plan:
+        """The dispatcher's, or that of the instance."""
+        strategies = [str(one) for one in Strategy]
+        if wishes.strategy not in strategies:
+            raise UsageError(f"strategy is {wishes.strategy!r}, and strategies are {', '.join(strategies)}")
+        problem = self._session.library.problem_of(
+            self._called.signature,
+            self._called.problem,
+            deterministic=wishes.deterministic,
+            batch_invariant=wishes.batch_invariant,
+            num_threads=wishes.num_threads,
+            strategy=Strategy(wishes.strategy),
+        )
+        try:
+            return self._session.dispatcher.plan(problem, self._device, wishes.instance, wishes.k_batch)
+        except RuntimeFailure as failure:
+            named = f": {wishes.instance}" if wishes.instance is not None else ""
+            text = f"{self._called.signature} on {self._device}: {failure}{named}"
+            raise failure_of(failure.code, text) from None
+
+    def site(self, plan: Plan) -> Site:
+        """The plan with the arguments' struct."""
+        if plan.refusal:
+            raise failure_of(1, plan.refusal)
+        check_workspace(self._views, plan)
+        numbers = {name: i for i, name in enumerate(self._names)}
+        block = Block.of(ARGS_OF_OP[self._op], self._called.fields, numbers)
+        dispatcher = self._session.dispatcher
+        pooled, run = dispatcher.run_addresses(ARGS_OF_OP[self._op])
+        has_workspace = WORKSPACE in self._views
+        plan_address, own_address = plan.address, dispatcher.address
+        of_run = (pooled, run if has_workspace else 0, own_address, plan_address)
+        kinds = tuple(getattr(one.owner, "dtype", None) for one in self._views.values())
+        return self._session._native.site(
+            (*of_run, self._generation, numbers[WORKSPACE]),
+            bytes(block.content),
+            bytes(block.patches),
+            b"".join(self._tensor(name) for name in self._names),
+            (plan, dispatcher, self._device, kinds),
+        )
+
+    def _tensor(self, name: str) -> bytes:
+        one = self._views.get(name)
+        if one is None:
+            return _TENSOR.pack(0, 1, 0)
+        return _TENSOR.pack(one.extent, alignment(one), int(name in self._written or name == WORKSPACE))
+
+    def launch(self, site: Site, stream: int | None) -> Outcome:
+        """Runs it."""
+        views = tuple(self._views.values())
+        addresses = tuple(self._views[name].address if name in self._views else 0 for name in self._names)
+        return self._session._native.launch(site, addresses, stream_of(views, self._place, stream))
+
+    def run(self, plan: Plan, stream: int | None) -> Outcome:
+        """Once, with a plan of the caller's."""
+        return self.launch(self.site(plan), stream)
+
+
+def _makers(said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Maker | None, ...]:
+    """What allocates each result that is None; None for what is given, and for what the call does not write."""
+    op, options, *_ = said
+    call = _call_of(op)
+    given = call.options_type(*options)
+    names = call.names(given)
+    views = {n: view(n, t) for n, t in zip(names, (*results, *operands), strict=True) if t is not None}
+    written = call.results(views, given)
+    like = next(tensor for tensor in operands if tensor is not None)
+    return tuple(
+        maker_like(like, written[name].shape, written[name].dtype) if one is None and name in written else None
+        for name, one in zip(names, results, strict=False)
+    )
+
+
+def _call_of(op: str) -> OperationCall:
+    call = FAMILIES[op].call
+    if call is None:
+        raise UsageError(f"{op} is not called with tensors")
+    return call
+
+
+def _keep(kept: dict[Key, Any], key: Key, value: Any) -> None:
+    if len(kept) >= MOST_SITES:
+        kept.clear()
+    kept[key] = value
+
+
+def sequence_of(tensors: Any, name: str) -> Sequence[Any]:
+    """A list of tensors; UsageError for one tensor in place of several."""
+    if not isinstance(tensors, (list, tuple)):
+        raise UsageError(f"{name} is a list of tensors, one of each group, and {type(tensors).__name__!r} is given")
+    return tensors

@@ -1,0 +1,221 @@
+// The functions that ckgen.runtime.native calls; every one is called with the GIL.
+#include <ckgen/c_api_python.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "src/python/site.hpp"
+#include "src/python/tensor.hpp"
+
+namespace ckgen::inline v1::detail {
+namespace {
+
+constexpr char kSite[] = "ckgen.site";
+constexpr std::size_t kMostTensors = 1024;
+constexpr std::int32_t kCpu = 1;
+
+/// None, for ever.
+PyObject* none() noexcept {
+  static PyObject* const found = Py_BuildValue("");
+  return found;
+}
+
+PyObject* new_none() noexcept {
+  Py_IncRef(none());
+  return none();
+}
+
+const Site* site_of(PyObject* capsule) noexcept {
+  return static_cast<const Site*>(PyCapsule_GetPointer(capsule, kSite));
+}
+
+void end_site(PyObject* capsule) {
+  if (const Site* site = site_of(capsule)) {
+    Py_DecRef(site->kept);
+    delete site;
+  }
+}
+
+/// All tensors of a call; absent ones are None and have no address.
+struct Tensors {
+  std::array<std::uint64_t, kMostTensors> addresses;
+  KeyWords key;
+  StreamOf stream_of = nullptr;  // of the first tensor on a GPU
+  std::int32_t device_type = kCpu;
+  std::int32_t device_id = 0;
+
+  bool read_all(PyObject* tuple) noexcept {
+    const Py_ssize_t count = PyTuple_Size(tuple);
+    if (count < 0 || static_cast<std::size_t>(count) > kMostTensors) return false;
+    for (Py_ssize_t i = 0; i < count; ++i)
+      if (!read_one(PyTuple_GetItem(tuple, i), addresses[static_cast<std::size_t>(i)])) return false;
+    return !key.full;
+  }
+
+ private:
+  bool read_one(PyObject* tensor, std::uint64_t& address) noexcept {
+    address = 0;
+    if (tensor == none()) {
+      key.add(~std::uint64_t{0});
+      return true;
+    }
+    TensorPlace place;
+    if (!read(tensor, place, key)) return false;
+    address = place.address;
+    if (device_type == kCpu && place.device_type != kCpu) {
+      device_type = place.device_type;
+      device_id = place.device_id;
+      stream_of = place.stream_of;
+    }
+    return true;
+  }
+};
+
+PyObject* key_bytes(const KeyWords& key) noexcept {
+  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(key.words.data()),
+                                   static_cast<Py_ssize_t>(key.used * sizeof(std::uint64_t)));
+}
+
+/// The caller's stream, else that of the framework that the tensors are of. false where nobody says.
+bool stream_of(PyObject* given, const Tensors& tensors, void*& stream) noexcept {
+  stream = nullptr;
+  if (given != none()) {
+    const unsigned long long address = PyLong_AsUnsignedLongLong(given);
+    if (address == ~0ULL && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    stream = reinterpret_cast<void*>(address);
+    return true;
+  }
+  if (tensors.device_type == kCpu) return true;
+  return tensors.stream_of != nullptr && tensors.stream_of(tensors.device_type, tensors.device_id, &stream) == 0;
+}
+
+/// call(sites, options, tensors, stream): runs the site of these options and tensors. None where there is none that
+/// may run as it is.
+PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 4) return new_none();
+  Tensors tensors;
+  if (!tensors.read_all(arguments[2])) return new_none();
+  const Owned bytes(key_bytes(tensors.key));
+  if (!bytes) return nullptr;
+  const Owned key(PyTuple_Pack(2, bytes.get(), arguments[1]));
+  if (!key) return nullptr;
+  PyObject* const found = PyDict_GetItemWithError(arguments[0], key.get());
+  if (found == nullptr) {
+    PyErr_Clear();  // options that have no hash; whoever makes a site says so
+    return new_none();
+  }
+  Py_IncRef(found);  // another thread may drop it while this one runs without the GIL
+  const Owned kept(found);
+  const Site* const site = site_of(found);
+  if (site == nullptr) return nullptr;
+  void* stream = nullptr;
+  if (!is_current(*site) || !takes(*site, tensors.addresses.data()) || !stream_of(arguments[3], tensors, stream))
+    return new_none();
+  return launch(*site, tensors.addresses.data(), stream);
+}
+
+/// key(tensors): the bytes by which `call` will look for a site; None where it never will.
+PyObject* key(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  Tensors tensors;
+  if (count != 1 || !tensors.read_all(arguments[0])) return new_none();
+  return key_bytes(tensors.key);
+}
+
+template <class Value>
+bool copy_bytes(PyObject* bytes, std::vector<Value>& out) noexcept {
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(bytes, &data, &size) != 0) return false;
+  try {
+    out.resize(static_cast<std::size_t>(size) / sizeof(Value));
+  } catch (...) {
+    return PyErr_NoMemory() != nullptr;
+  }
+  if (!out.empty()) std::memcpy(out.data(), data, out.size() * sizeof(Value));
+  return true;
+}
+
+/// site(numbers, block, patches, tensors, kept): a capsule of a Site; `numbers` are its first six fields.
+PyObject* site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 5) return new_none();
+  std::array<std::uint64_t, 6> numbers;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    PyObject* const number = PyTuple_GetItem(arguments[0], static_cast<Py_ssize_t>(i));
+    if (number == nullptr) return nullptr;
+    numbers[i] = PyLong_AsUnsignedLongLong(number);
+  }
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  std::unique_ptr<Site> made(new (std::nothrow) Site{});
+  if (made == nullptr) return PyErr_NoMemory();
+  made->pooled = reinterpret_cast<RunPooled>(numbers[0]);
+  made->run = reinterpret_cast<Run>(numbers[1]);
+  made->dispatcher = reinterpret_cast<const ckgen_dispatcher*>(numbers[2]);
+  made->plan = reinterpret_cast<const ckgen_plan*>(numbers[3]);
+  made->generation = numbers[4];
+  made->workspace = numbers[5];
+  if (!copy_bytes(arguments[1], made->block) || !copy_bytes(arguments[2], made->patches) ||
+      !copy_bytes(arguments[3], made->tensors))
+    return nullptr;
+  made->kept = arguments[4];
+  PyObject* const capsule = PyCapsule_New(made.get(), kSite, end_site);
+  if (capsule == nullptr) return nullptr;
+  Py_IncRef(made->kept);
+  made.release();
+  return capsule;
+}
+
+/// launch(site, addresses, stream): runs whatever the addresses are; who calls has looked.
+PyObject* launch_site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 3) return new_none();
+  const Site* const found = site_of(arguments[0]);
+  if (found == nullptr) return nullptr;
+  std::array<std::uint64_t, kMostTensors> addresses;
+  if (found->tensors.size() > addresses.size()) return PyErr_NoMemory();
+  for (std::size_t i = 0; i < found->tensors.size(); ++i) {
+    PyObject* const address = PyTuple_GetItem(arguments[1], static_cast<Py_ssize_t>(i));
+    if (address == nullptr) return nullptr;
+    addresses[i] = PyLong_AsUnsignedLongLong(address);
+  }
+  const unsigned long long stream = PyLong_AsUnsignedLongLong(arguments[2]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return launch(*found, addresses.data(), reinterpret_cast<void*>(stream));
+}
+
+/// read_with(type, exchange): see tensor.hpp.
+PyObject* read_type_with(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2 || !read_with(arguments[0], arguments[1], none())) return count != 2 ? new_none() : nullptr;
+  return new_none();
+}
+
+std::array<PyMethodDef, 5> methods{{
+    {"call", call, kFastCall, nullptr},
+    {"key", key, kFastCall, nullptr},
+    {"site", site, kFastCall, nullptr},
+    {"launch", launch_site, kFastCall, nullptr},
+    {"read_with", read_type_with, kFastCall, nullptr},
+}};
+
+}  // namespace
+}  // namespace ckgen::inline v1::detail
+
+extern "C" void* ckgen_python_functions(void) {
+  using ckgen::detail::methods;
+  using ckgen::detail::Owned;
+  if (PyTuple_Pack == nullptr) return nullptr;
+  std::array<PyObject*, methods.size()> made{};
+  bool all = true;
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    made[i] = PyCFunction_NewEx(&methods[i], nullptr, nullptr);
+    all = all && made[i] != nullptr;
+  }
+  PyObject* const tuple = all ? PyTuple_Pack(5, made[0], made[1], made[2], made[3], made[4]) : nullptr;
+  for (PyObject* one : made)
+    if (one != nullptr) Py_DecRef(one);
+  return tuple;
+}

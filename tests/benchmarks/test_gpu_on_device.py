@@ -1,0 +1,85 @@
+"""What is made of the device program's output; and, where there are a GPU and a built library, the whole test of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ckgen.paths import dispatcher_dir
+
+ROOT = dispatcher_dir().parent
+GPU = ROOT / "benchmarks" / "gpu"
+TABLE = """signature,m,n,k,kernel,us,is_selected
+gemm_bf16_rcr,16,64,128,often,10.05,1
+gemm_bf16_rcr,16,64,128,seldom,10.00,0
+gemm_bf16_rcr,16,64,128,cublaslt,20.10,0
+gemm_bf16_rcr,32,64,128,often,10.00,0
+gemm_bf16_rcr,32,64,128,seldom/4,8.00,1
+gemm_bf16_rcr,32,64,128,cublaslt,4.00,0
+gemm_bf16_rcr,64,64,128,often,10.00,1
+"""
+CHECK = "check gemm_bf16_rcr: 2 kernels, 3 shapes, 12 runs, 1 refused, 4 wrong, worst error 0.500 of its bound\n"
+
+
+def script(name: str, *words: str) -> str:
+    command = [sys.executable, str(GPU / name), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_record_has_counts_and_ratios_of_what_both_have(tmp_path: Path) -> None:
+    (tmp_path / "check_one.txt").write_text(CHECK)
+    (tmp_path / "check_torn.txt").write_text("device: sm_90a:132\nkilled\n")
+    (tmp_path / "table_gemm_bf16_rcr.csv").write_text(TABLE)
+    (tmp_path / "host.txt").write_text("host time:\n  run, same pointers        5.129 us\n")
+    record = json.loads(script("record.py", str(tmp_path)))
+    whole, torn = record["checks"]
+    assert whole == {
+        "signature": "gemm_bf16_rcr", "kernels": 2, "shapes": 3, "runs": 12, "refused": 1, "wrong": 4, "worst": 0.5,
+    }  # fmt: skip
+    assert torn == {"name": "check_torn", "wrong": None, "end": "killed"}
+    assert record["host_us"] == {"run, same pointers": 5.129}
+    table = record["tables"]["gemm_bf16_rcr"]
+    assert (table["problems"], table["compared"], table["selected"]) == (3, 2, 1.0)
+    assert table["worst"] == {"problem": "32x64x128", "selected": 0.5}
+    assert table["by_m"] == {"16": 2.0, "32": 0.5}
+
+
+def test_of_equal_kernels_the_one_wins_that_is_fast_more_often(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(TABLE)
+    rows = list(csv.DictReader(io.StringIO(script("winners.py", str(file), "a GPU", "580", "7", "2026-11-28"))))
+    assert [(row["M"], row["kernelName"], row["splitK"], row["us"]) for row in rows] == [
+        ("16", "often", "1", "10.05"), ("32", "seldom", "4", "8.00"), ("64", "often", "1", "10.00"),
+    ]  # fmt: skip
+    assert {(row["gfx"], row["cu_num"], row["device"], row["runs"]) for row in rows} == {
+        ("sm_90a", "132", "a GPU", "7")
+    }
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="a GPU may be here")
+def test_without_a_gpu_the_record_says_that_nothing_ran(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    subprocess.run(["bash", str(ROOT / "tools" / "gpu_test.sh"), str(tmp_path), str(record)], check=True)
+    found = json.loads(record.read_text())
+    assert (found["skipped"], found["checks"], found["tables"]) == ("all: no NVIDIA GPU is here", [], {})
+
+
+@pytest.mark.gpu
+def test_every_kernel_is_right_on_the_device(tmp_path: Path) -> None:
+    library = os.environ.get("CKGEN_GPU_LIBRARY")
+    if library is None or shutil.which("nvidia-smi") is None:
+        pytest.skip("CKGEN_GPU_LIBRARY names no built library, or no NVIDIA GPU is here")
+    record = tmp_path / "record.json"
+    done = subprocess.run(["bash", str(ROOT / "tools" / "gpu_test.sh"), library, str(record)], check=False)
+    found = json.loads(record.read_text())
+    assert done.returncode == 0, found
+    assert found["checks"]
+    assert all(one["wrong"] == 0 and one["runs"] > 0 for one in found["checks"])

@@ -1,0 +1,138 @@
+"""`ckgen.jit`: one library for one content, built once, and what is said where there is none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ckgen
+from ckgen.build.packages.place import CACHE
+from ckgen.just_in_time import JitDisabled, JitFailure, build, content
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError, UsageError
+
+ASKED = {"ops": ["gemm"], "targets": "gfx942:304", "signatures": ["gemm_bf16_rcr"]}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A cache of the test's own, and neither sources nor libraries of the size of the real ones."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    monkeypatch.delenv(build.DISABLE, raising=False)
+    monkeypatch.setattr(content, "own_sources", lambda: "sources")
+    monkeypatch.setattr(build.Library, "load", lambda path, *rest, **more: (path, path.read_text(), *rest, more))
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The projects that were built, in place of what compilers make."""
+    names: list[str] = []
+
+    def make(project: build.RuntimeProject, say: Callable[[str], None], log: Path) -> Path:
+        names.append(project.folder.name)
+        project.library.parent.mkdir(parents=True, exist_ok=True)
+        project.library.write_text(f"library {len(names)}")
+        say("compiling")
+        return project.library
+
+    monkeypatch.setattr(build, "build_runtime", make)
+    return names
+
+
+def test_a_library_is_built_once_for_one_content(built: list[str], tmp_path: Path) -> None:
+    table = tmp_path / "tuned.csv"
+    table.write_text("gfx\n")
+    first = ckgen.jit(**ASKED, tuning=[table])
+    assert first == ckgen.jit(**ASKED, tuning=[table])
+    assert first[1:4] == ("library 1", [build.NAME], "gfx942:304")
+    table.write_text("gfx\ngfx942\n")
+    assert ckgen.jit(**ASKED, tuning=[table])[1] == "library 2"
+    for changed in ({"signatures": []}, {"targets": "gfx950"}, {"ops": ["fmha"]}):
+        ckgen.jit(**ASKED | changed)
+    assert len(set(built)) == len(built) == 5
+
+
+def test_another_source_or_compiler_is_another_library(built: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    ckgen.jit(**ASKED)
+    monkeypatch.setattr(content, "own_sources", lambda: "others")
+    ckgen.jit(**ASKED)
+    monkeypatch.setattr(content, "compiler", lambda named: "another")
+    ckgen.jit(**ASKED)
+    assert len(set(built)) == 3
+
+
+def test_threads_that_ask_at_once_build_once(built: list[str]) -> None:
+    threads = [threading.Thread(target=lambda: ckgen.jit(**ASKED)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+
+
+def test_disabled_it_says_what_to_build_ahead_of_time(built: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.DISABLE, "1")
+    with pytest.raises(JitDisabled) as caught:
+        ckgen.jit(**ASKED)
+    assert "CKGEN_DISABLE_JIT is set, and this library is not built. Add it ahead of time, with CMake as\n" in str(
+        caught.value
+    )
+    assert (
+        "  ckgen_generate(my_kernels\n    TARGETS gfx942:304\n    OPS gemm\n    SIGNATURES gemm_bf16_rcr)\n"
+    ) in str(caught.value)
+    monkeypatch.delenv(build.DISABLE)
+    made = ckgen.jit(**ASKED)
+    monkeypatch.setenv(build.DISABLE, "1")
+    assert ckgen.jit(**ASKED) == made
+
+
+def test_a_failure_names_its_log_and_leaves_nothing_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(project: build.RuntimeProject, say: Callable[[str], None], log: Path) -> Path:
+        log.write_text("every line\n")
+        raise InputError([Diagnostic("B001", "cmake failed with exit code 1", Location("build"))])
+
+    monkeypatch.setattr(build, "build_runtime", fail)
+    for _ in range(2):
+        with pytest.raises(
+            JitFailure, match=r"B001\] build: cmake failed with exit code 1\nthe whole of it: /"
+        ) as caught:
+            ckgen.jit(**ASKED)
+    assert Path(str(caught.value).rsplit(": ", 1)[1]).read_text() == "every line\n"
+
+
+def test_a_step_of_a_build_says_all_in_the_log(tmp_path: Path) -> None:
+    from ckgen.build.runtime_library import run_step
+
+    log = tmp_path / "log.txt"
+    with pytest.raises(InputError, match="sh failed with exit code 3"):
+        run_step(["sh", "-c", "seq 100; exit 3"], tmp_path, log=log)
+    assert log.read_text().split() == [str(number) for number in range(1, 101)]
+
+
+def test_wrong_words_are_refused_before_anything_is_built(built: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown op: gem"):
+        ckgen.jit(["gem"], "gfx942")
+    with pytest.raises(UsageError, match="ops and signatures are lists of words"):
+        ckgen.jit("gemm", "gfx942")
+    with pytest.raises(UsageError, match=r"no such file or folder: .*nowhere"):
+        ckgen.jit(**ASKED, tuning=[tmp_path / "nowhere"])
+    with pytest.raises(Exception, match="gfx000"):
+        ckgen.jit(["gemm"], "gfx000")
+    assert not built
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    import subprocess
+    import sys
+
+    code = "import ckgen, sys; print([m for m in sys.modules if m.startswith(('ckgen.', 'numpy', 'ctypes'))])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found == "['ckgen.version']\n"
+    assert set(dir(ckgen)) >= {"jit", "load", "Library"}
+    for name in ckgen.__all__:
+        assert getattr(ckgen, name) is not None
+    with pytest.raises(AttributeError, match="'ckgen' has no attribute 'nothing'"):
+        ckgen.nothing  # noqa: B018

@@ -1,0 +1,152 @@
+"""AITER's names and arguments, answered as its own tests' references say, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import ckgen
+import ckgen.torch
+from calls_library import library_on
+from ckgen.families.gemm.reference import preshuffle
+from ckgen.torch import aiter, state
+from ckgen.torch.aiter import Refused
+
+pytestmark = pytest.mark.cpp
+FP8 = torch.float8_e4m3fnuz
+
+
+@pytest.fixture(autouse=True)
+def library() -> Iterator[None]:
+    torch.manual_seed(7)
+    ckgen.torch.use(library_on("cpu"))
+    yield
+    state._library = None
+
+
+def near(found: Tensor, exact: Tensor, most: Tensor, k: int) -> None:
+    """Within a sum of k products in fp32 and one rounding to bf16."""
+    by_sum = (k + 8) * 2.0**-24 * most
+    assert found.shape == exact.shape
+    assert ((found.double() - exact).abs() <= by_sum + 2.0**-8 * (exact.abs() + by_sum)).all()
+
+
+def rows_of(dtype: torch.dtype, *shape: int) -> Tensor:
+    return torch.randint(-100, 100, shape, dtype=torch.int8) if dtype is torch.int8 else torch.randn(*shape).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, FP8])
+def test_rowwise(dtype: torch.dtype) -> None:
+    x, w = rows_of(dtype, 17, 256), rows_of(dtype, 48, 256)
+    x_scale, w_scale = torch.rand(17, 1) + 0.1, torch.rand(1, 48) + 0.1
+    exact = (x.double() @ w.double().T) * x_scale.double() * w_scale.double()
+    most = (x.double().abs() @ w.double().abs().T) * x_scale.double() * w_scale.double()
+    near(aiter.gemm_a8w8(x, w, x_scale, w_scale), exact, most, 256)
+    near(aiter.gemm_a8w8(x, w, x_scale, w_scale.T.contiguous()), exact, most, 256)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_blocks(shuffled: bool) -> None:
+    x, w = torch.randn(9, 384).to(FP8), torch.randn(256, 384).to(FP8)
+    x_scale, w_scale = torch.rand(9, 3) + 0.1, torch.rand(2, 3) + 0.1
+    wide = x.double() * x_scale.double().repeat_interleave(128, 1)
+    weight = w.double() * w_scale.double().repeat_interleave(128, 0).repeat_interleave(128, 1)
+    exact, most = wide @ weight.T, wide.abs() @ weight.T.abs()
+    if not shuffled:
+        near(aiter.gemm_a8w8_blockscale(x, w, x_scale, w_scale), exact, most, 384)
+        return
+    order = preshuffle(w.view(torch.uint8).numpy()[None])[0]
+    ckgen.torch.use(library_on("gfx942:304"))
+    given = torch.from_numpy(order).view(FP8)
+    near(aiter.gemm_a8w8_blockscale_bpreshuffle(x, given, x_scale, w_scale), exact, most, 384)
+
+
+def test_fp4_with_scales_in_the_order_of_e8m0_shuffle() -> None:
+    random = np.random.default_rng(3)
+    (x, xs), (w, ws) = (ckgen.quantize(random.standard_normal((rows, 256)), "fp4", "mx") for rows in (24, 64))
+    values = []
+    for codes, scales in ((x, xs), (w, ws)):
+        halves = np.stack([codes & 0xF, codes >> 4], -1).reshape(len(codes), -1)
+        values.append(halves.view(ml_dtypes.float4_e2m1fn).astype(float) * np.repeat(scales.astype(float), 32, 1))
+    exact, most = (torch.from_numpy(a @ b.T) for a, b in (values, [np.abs(one) for one in values]))
+    shuffled = [torch.from_numpy(ckgen.shuffle_mx_scale(one).view(np.uint8)) for one in (xs, ws)]
+    given = torch.from_numpy(x), torch.from_numpy(ckgen.preshuffle_b(w))
+    near(aiter.gemm_a4w4(*given, *shuffled), exact, most, 256)
+
+
+def test_batches() -> None:
+    x, w = torch.randn(3, 9, 128).bfloat16(), torch.randn(3, 32, 128).bfloat16()
+    exact = x.double() @ w.double().mT
+    near(aiter.batched_gemm_bf16_CK(x, w), exact, x.double().abs() @ w.double().abs().mT, 128)
+    xq, wq = rows_of(torch.int8, 3, 9, 128), rows_of(torch.int8, 3, 32, 128)
+    xs, ws = torch.rand(3, 9, 1) + 0.1, torch.rand(3, 1, 32) + 0.1
+    scaled = (xq.double() @ wq.double().mT) * xs.double() * ws.double()
+    near(aiter.batched_gemm_a8w8_CK(xq, wq, xs, ws), scaled, scaled.abs(), 128)
+
+
+def test_attention() -> None:
+    q, k = torch.randn(2, 9, 4, 64).bfloat16(), torch.randn(2, 17, 2, 64).bfloat16()
+    found = aiter.flash_attn_func(q, k, k)
+    turned = [one.double().transpose(1, 2) for one in (q, k, k)]
+    exact = torch.nn.functional.scaled_dot_product_attention(*turned, enable_gqa=True).transpose(1, 2)
+    bound = 2.0**-8 * (k.double().abs().amax() + exact.abs())
+    assert ((found.double() - exact).abs() <= bound).all()
+    starts = torch.tensor([0, 9, 18], dtype=torch.int32), torch.tensor([0, 17, 34], dtype=torch.int32)
+    flat = [one.flatten(0, 1) for one in (q, k, k)]
+    assert torch.equal(aiter.flash_attn_varlen_func(*flat, *starts, 9, 17).unflatten(0, (2, 9)), found)
+
+
+def test_experts() -> None:
+    a, w1, w2 = torch.randn(5, 64), torch.randn(4, 256, 64) / 8, torch.randn(4, 64, 128) / 11
+    ids = torch.tensor([[0, 1], [2, 3], [1, 3], [0, 2], [3, 1]], dtype=torch.int32)
+    weights = torch.rand(5, 2)
+    exact = torch.zeros(5, 64, dtype=torch.float64)
+    for token in range(5):
+        for slot in range(2):
+            expert = ids[token, slot]
+            gate, up = (a[token].double() @ w1[expert].double().T).chunk(2)
+            hidden = torch.nn.functional.silu(gate) * up
+            exact[token] += weights[token, slot] * (hidden @ w2[expert].double().T)
+    torch.testing.assert_close(aiter.fused_moe(a, w1, w2, weights, ids).double(), exact, rtol=1e-4, atol=1e-4)
+
+
+X, S = torch.zeros(2, 128, dtype=torch.int8), torch.ones(2, 1)
+Q = torch.zeros(1, 2, 2, 64, dtype=torch.bfloat16)
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "splitK": (lambda: aiter.gemm_a8w8(X, X, S, S, splitK=2), "splitK is given, and the dispatcher chooses it"),
+    "bias": (
+        lambda: aiter.batched_gemm_bf16_CK(Q[0], Q[0], bias=S),
+        "bias is given, and a batch of",
+    ),
+    "beta": (lambda: aiter.gemm_a4w4(X, X, S, S, beta=1.0), "beta is given, and C is written, not added to"),
+    "dropout": (
+        lambda: aiter.flash_attn_func(Q, Q, Q, dropout_p=0.1),
+        "calls with tensors have no dropout",
+    ),
+    "window": (lambda: aiter.flash_attn_func(Q, Q, Q, window_size=(1, 1, 4)), r"a sink's tokens are an argument"),
+    "probabilities": (lambda: aiter.flash_attn_func(Q, Q, Q, return_attn_probs=True), "no kernel keeps"),
+    "gradient": (
+        lambda: aiter.flash_attn_func(Q.clone().requires_grad_(), Q, Q),
+        r"attention has a forward alone: torch.no_grad\(\)",
+    ),
+    "pages": (lambda: aiter.flash_attn_varlen_func(Q[0], Q[0], Q[0], S, S, 2, 2, block_table=S), "give seqlen_k too"),
+    "quantised": (
+        lambda: aiter.fused_moe(Q, X, X, S, S, quant_type="per_1x32"),
+        "quant_type per_1x32: schemes of ckgen's layers by this call are No, per_Tensor",
+    ),
+    "not quantised": (lambda: aiter.fused_moe(Q, X, X, S, S, quant_type="per_Token"), "quantise hidden_states ahead"),
+    "shared": (lambda: aiter.fused_moe(Q, Q, Q, S, S, shared_w1=Q), "shared_w1 is given, and the layer has no such"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_computed_is_refused_with_its_reason(case: str) -> None:
+    call, reason = REFUSED[case]
+    with pytest.raises(Refused, match=reason):
+        call()

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# The kernels of a library on the NVIDIA GPU of this machine: each on edge and random problems against sums in double
+# with guard bands, a sample under compute-sanitizer, graphs and threads, and times beside cuBLASLt's.
+#
+#   bash tools/gpu_test.sh LIBRARY RECORD.json [SHAPES]
+#
+# LIBRARY: what `ckgen build --targets h100 --emit library --name hopper` wrote, here or on a machine without a GPU.
+# RECORD.json: what came out. SHAPES: of each check, 200. CKGEN_CUBLASLT: cuBLASLt's file. CKGEN_GPU_WORK: a folder to
+# build in, and to find built. Exit 1: something was wrong. Without a GPU nothing runs, which the record says; exit 0.
+set -uo pipefail
+library=$(realpath "$1") record=$(realpath -m "$2") shapes=${3:-200}
+root=$(realpath "$(dirname "$0")/..")
+work=${CKGEN_GPU_WORK:-$(mktemp -d)}
+found=$work/found
+rm -rf "$found" && mkdir -p "$found"
+begun=$SECONDS
+finish() {
+  echo $((SECONDS - begun)) > "$found/seconds.txt"
+  python3 "$root/benchmarks/gpu/record.py" "$found" > "$record"
+  exit "$1"
+}
+skip() { echo "$1" | tee -a "$found/skipped.txt"; }
+
+if ! nvidia-smi --query-gpu=name,driver_version --format=csv,noheader > "$found/smi.txt" 2> /dev/null; then
+  skip "all: no NVIDIA GPU is here"
+  finish 0
+fi
+head -1 "$found/smi.txt" | cut -d, -f1 > "$found/device.txt"
+head -1 "$found/smi.txt" | cut -d, -f2 | tr -d ' ' > "$found/driver.txt"
+
+cmake -G Ninja -S "$root/benchmarks/gpu" -B "$work/app" -DCMAKE_BUILD_TYPE=Release \
+  -DCKGEN_DEVICE_LIBRARY="$library" > "$found/build.log" 2>&1 &&
+  cmake --build "$work/app" >> "$found/build.log" 2>&1 &&
+  nvcc -cubin -arch=sm_90 "$root/benchmarks/gpu/sweep.cu" -o "$work/sweep.cubin" >> "$found/build.log" 2>&1 ||
+  { tail -n 20 "$found/build.log"; finish 1; }
+app=$work/app/on_device
+fp8=gemm_fp8_ocp_bf16_rcr
+status=0
+
+echo "checks"
+jobs=()
+for signature in gemm_bf16_rcr gemm_fp16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale \
+  gemm_bf8_ocp_bf16_rcr_rowwise gemm_bf8_ocp_bf16_rcr_blockscale gemm_fp8_ocp_fp16_rcr_rowwise; do
+  for seed in 1 2; do
+    timeout 240 "$app" check "$signature" "$seed" "$shapes" > "$found/check_${signature}_$seed.txt" 2>&1 &
+    jobs+=($!)
+  done
+done
+for job in "${jobs[@]}"; do wait "$job" || status=1; done
+
+if command -v compute-sanitizer > /dev/null; then
+  echo "compute-sanitizer"
+  jobs=()
+  for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale; do
+    for tool in memcheck racecheck; do
+      timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 1 "$app" check "$signature" 3 3 \
+        > "$found/sanitizer_${tool}_$signature.txt" 2>&1 &
+      jobs+=($!)
+    done
+  done
+  for job in "${jobs[@]}"; do wait "$job" || status=1; done
+else
+  skip "compute-sanitizer is not installed"
+fi
+
+echo "host"
+timeout 60 "$app" host "$work/sweep.cubin" > "$found/host.txt" 2>&1 || status=1
+grep -q WRONG "$found/host.txt" && status=1
+
+echo "times"
+[ -n "${CKGEN_CUBLASLT:-}" ] || skip "CKGEN_CUBLASLT is not set: nothing to compare times with"
+for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale; do
+  timeout 100 "$app" table "$signature" "$work/sweep.cubin" 15 > "$found/table_$signature.csv" 2>&1 || status=1
+  sed -i '/^device:/d' "$found/table_$signature.csv"
+done
+finish $status
