@@ -59,6 +59,14 @@ def test_what_was_timed_before_leaves_no_right_result_to_those_that_follow(bad: 
     assert (after[1].max_rel, after[1].checked) == (before[0].max_rel, before[0].checked)
 
 
+def test_what_the_efforts_end_leaves_is_late_and_the_process_is_replaced(bad: Bad) -> None:
+    both = tuple(bad.candidates[act] for act in ("loops", "right"))
+    with bad.measurer() as measurer:
+        late = measurer.measure(bad.problem(), both, replace(QUICK, ends=0.001))
+        after = measurer.measure(bad.problem(), both[1:], QUICK)
+    assert [row.status for row in (*late, *after)] == [MeasureStatus.LATE, MeasureStatus.LATE, MeasureStatus.OK]
+
+
 def test_a_peer_is_timed_in_the_same_turns(bad: Bad) -> None:
     some = tuple(bad.candidates[act] for act in ("aborts", "right", "crashes_later"))
     with bad.measurer() as measurer:

@@ -51,3 +51,11 @@ def test_a_turn_weighs_by_its_spread() -> None:
     known, vague = loss_to([quiet], A, B), loss_to([noisy], A, B)
     assert known is not None and vague is not None
     assert known.weight > 50 * vague.weight
+
+
+def test_a_disturbed_median_is_no_more_certain_for_many_rounds() -> None:
+    """Three of four rounds had one CPU of two, for one of them; a single such turn decides nothing."""
+    turn = {A: timed(A, 200, 0.01), B: timed(B, 100, 0.48)}
+    found = loss_to([turn], A, B)
+    assert found is not None
+    assert found.value < 2.5 / math.sqrt(found.weight)

@@ -154,6 +154,27 @@ def test_a_spent_budget_leaves_problems_and_says_so(tmp_path: Path) -> None:
     assert all(one.is_row for one in again.every), "what is known costs nothing"
 
 
+def test_a_budget_that_ends_meanwhile_ends_what_is_measured_and_asks_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, ends = [0.0], []
+
+    class Slow(FakeMeasurer):
+        """One measurement takes longer than all there is."""
+
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            ends.append(effort.ends)
+            now[0] += 100
+            return super().measure(problem, candidates, effort, done)
+
+    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: now[0])
+    fake = Slow(NAMES)
+    found = tune(fake, tmp_path / "j", Options(budget=60))
+    assert fake.calls == 1
+    assert ends == [pytest.approx(61.2, abs=0.01)], "the process is ended soon after the budget"
+    assert found.late and not found.failures
+
+
 def test_what_a_problems_share_does_not_reach_is_said_and_timed_by_the_next_run(tmp_path: Path) -> None:
     class Slow(FakeMeasurer):
         """Verifies four candidates within any limit."""

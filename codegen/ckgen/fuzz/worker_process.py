@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import signal
@@ -87,11 +88,13 @@ class WorkerProcess:
             return False
         return True
 
-    def line(self, seconds: float, *, threads: int = 1, patience: float = _PATIENCE) -> str | None:
+    def line(
+        self, seconds: float, *, threads: int = 1, patience: float = _PATIENCE, until: float = math.inf
+    ) -> str | None:
         """The next line; empty where the process ended, None where none comes in time.
 
         In time: within so many seconds of its own on each of `threads`, or that many times `patience` of the clock on a
-        busy machine.
+        busy machine; and before the monotonic clock is at `until`.
         """
         assert self._process is not None
         assert self._process.stdout is not None
@@ -99,7 +102,9 @@ class WorkerProcess:
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._read:
-                if not selector.select(min(seconds, 1.0)):
+                if time.monotonic() >= until:
+                    return None
+                if not selector.select(max(min(seconds, 1.0, until - time.monotonic()), 0.0)):
                     waited, worked = time.monotonic() - began, _cpu_seconds(self._process.pid) - used
                     if worked >= seconds * threads or waited >= seconds * patience:
                         return None

@@ -108,6 +108,11 @@ class Comparison:
         for one in [self._at] if self._at is not None and self.is_running else self._asked:
             self._fail(one, status, reason)
 
+    def late(self) -> None:
+        """The effort's end came first: nobody is to blame."""
+        for one in self.left:
+            self._fail(one, MeasureStatus.LATE, f"{self._effort.ends:.3g} s were over before it was timed")
+
     def _time(self, name: str, times: dict[str, Any]) -> None:
         peer, colon, way = name.partition(":")
         if colon:

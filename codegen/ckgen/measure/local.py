@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -175,16 +176,21 @@ class LocalMeasurer:
     ) -> Comparison:
         """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed."""
         found = Comparison(problem, candidates, peers, effort, self.digest, done)
+        until = time.monotonic() + effort.ends if effort.ends else math.inf
         while found.left:
             self._send(found.request())
-            self._listen(found)
+            self._listen(found, until)
         return found
 
-    def _listen(self, found: Comparison) -> None:
-        """Until all is told, or the process has to be replaced."""
+    def _listen(self, found: Comparison, until: float) -> None:
+        """Until all is told, the process has to be replaced, or there is no time left."""
         then = Then.MORE
         while then is Then.MORE:
-            line = self._line(is_running=found.is_running)
+            line = self._line(is_running=found.is_running, until=until)
+            if line is None and time.monotonic() >= until:
+                self._process.end()
+                found.late()
+                return
             if not line:
                 found.ended(*self._ending(line, is_running=found.is_running))
                 return
@@ -233,11 +239,11 @@ class LocalMeasurer:
                 " meanwhile; measure again"
             )
 
-    def _line(self, *, is_running: bool) -> str | None:
+    def _line(self, *, is_running: bool, until: float = math.inf) -> str | None:
         seconds = self._seconds(is_running=is_running)
         if self._place is Place.DEVICE and is_running:  # one thread waits for the device, with or without work
-            return self._process.line(seconds, patience=_PATIENCE_WITH_DEVICE)
-        return self._process.line(seconds, threads=threads())
+            return self._process.line(seconds, patience=_PATIENCE_WITH_DEVICE, until=until)
+        return self._process.line(seconds, threads=threads(), until=until)
 
     def _seconds(self, *, is_running: bool) -> float:
         return self._limits.seconds if is_running else self._limits.prepare_seconds

@@ -15,7 +15,8 @@ class MeasureStatus(Enum):
 
     OK: verified and timed. WRONG: its result is not the definition's. OUT_OF_BOUNDS: it wrote beside its result or
     workspace. REFUSED: there is no plan, or the run was refused. CRASHED, HUNG, OUT_OF_MEMORY: its process ended, did
-    not answer within its limit, or had no memory left. LATE: the limit of the effort was over before it was verified.
+    not answer within its limit, or had no memory left. LATE: the limit of the effort was over before it was verified,
+    or its end came before it was timed.
     """
 
     OK = "ok"
@@ -42,7 +43,8 @@ class Effort:
 
     A sample calls its body as often as lasts `sample` seconds. At least `least` rounds are made, unless those take four
     times as long. limit: seconds, of verification too, after which no further candidate is begun; 0: none. The first
-    is timed in any case.
+    is timed in any case. ends: seconds after which the process is ended, whatever it does; what was not told until then
+    is late; 0: none.
     """
 
     seconds: float = 2.5
@@ -51,6 +53,7 @@ class Effort:
     still: float = 0.02
     sample: float = 0.005
     limit: float = 0.0
+    ends: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ Turn = Mapping[Candidate, Measured]
 """Candidates that were timed together."""
 _USUAL = 2 * 0.015**2
 """Variance of a difference from process to process, however long it is timed in each: so much is usual."""
+_DISTURBED = 0.05
+"""A spread beyond which rounds are of two kinds, such as with one CPU and with two: their median may be of either,
+however many they are."""
 _CLIPPED = 9.0
 """What a turn's squared deviation counts at most, in variances: one that something disturbed says nothing of others."""
 
@@ -86,8 +89,10 @@ def differences(turns: Iterable[Turn], one: Candidate, other: Candidate) -> list
 
 def _variance(one: Measured) -> float:
     """Of the median of a turn's rounds, as a part of it: where rounds are normal, half of what lies between quartiles
-    is 0.6745 deviations, and a median's variance is pi / 2 of a mean's."""
-    return math.pi / 2 * (one.spread / 0.6745) ** 2 / max(one.runs, 1)
+    is 0.6745 deviations, and a median's variance is pi / 2 of a mean's. Where something disturbed them, the spread's
+    square."""
+    normal = math.pi / 2 * (one.spread / 0.6745) ** 2 / max(one.runs, 1)
+    return max(normal, one.spread**2) if one.spread > _DISTURBED else normal
 
 
 def location(values: Sequence[Apart]) -> float:

@@ -34,6 +34,8 @@ _BEGUN = 0.75
 verifies much, and what it leaves is enough for the others."""
 _LEAST = 0.001
 """Seconds of a limit, which is none where it is 0."""
+_BEYOND = 0.02
+"""Of the budget, in which what was begun within it may end."""
 _NO_FAILURES = (MeasureStatus.REFUSED, MeasureStatus.LATE)
 
 
@@ -183,6 +185,7 @@ class Tuner:
             if share is not None:
                 part = share * (1.0 if self._options.exhaustive else _PART[rung.name])
                 effort = replace(effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST))
+                effort = replace(effort, ends=self._seconds_to_end())
             self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
             return self._measure(problem, rung.name, asked, effort)
 
@@ -225,10 +228,12 @@ class Tuner:
         at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
         return self._seconds_for_doubt() != 0 or all(one in at for one in verdict.ask)
 
-    def _ask(self, problem: Problem, asked: Sequence[Candidate]) -> None:
-        effort, left = CONFIRM.effort, self._seconds_left()
+    def _ask(self, problem: Problem, asked: Sequence[Candidate], *, is_free: bool = False) -> None:
+        """is_free: whether it is no part of the budget."""
+        effort, left = CONFIRM.effort, None if is_free else self._seconds_left()
         if left is not None:
             effort = replace(effort, seconds=min(effort.seconds, left), limit=max(left, _LEAST))
+            effort = replace(effort, ends=self._seconds_to_end())
         for one in self._measure(problem, CONFIRM.name, asked, effort, self._turn).values():
             if one.status is not MeasureStatus.OK:
                 self._failed.setdefault(problem.text, []).append(one)
@@ -244,7 +249,7 @@ class Tuner:
             self._turn += 1
             self._measurer.renew()
             for problem, candidates in missing.items():
-                self._ask(problem, candidates)
+                self._ask(problem, candidates, is_free=True)
 
         return of_few_kernels(timed, self.known, within, confirm)
 
@@ -276,6 +281,9 @@ class Tuner:
         missing = sorted((one for one in asked if one not in found), key=lambda one: one != self._selected.get(text))
         if not missing:
             return found
+        if effort.ends and self._seconds_left() == 0:
+            self._out.late += len(missing)
+            return found | {one: Measured(one, MeasureStatus.LATE, SPENT) for one in missing}
         self._together += 1
 
         def done(measured: Measured) -> None:
@@ -305,6 +313,10 @@ class Tuner:
 
     def _seconds_left(self) -> float | None:
         return max(self._ends - time.monotonic(), 0.0) if self._ends is not None else None
+
+    def _seconds_to_end(self) -> float:
+        """Of what is measured now, if there is a budget."""
+        return (self._seconds_left() or 0.0) + _BEYOND * (self._options.budget or 0.0) + _LEAST
 
     def _seconds_for_doubt(self) -> float | None:
         left, budget = self._seconds_left(), self._options.budget

@@ -13,7 +13,7 @@ from ckgen.tune.losses import Loss, Losses, Turn, loss_to, losses
 
 TIE = math.log(1.02)
 """What loses no more to the fastest is equal to it. All losses are logarithms of ratios."""
-MOST_TURNS = 20
+MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
 _CERTAIN = 2.5
 """So many standard errors from the tolerance a loss is taken to be on one side."""
