@@ -48,6 +48,8 @@ class _Args(ctypes.Structure):
         ("split_items", _PTR), ("split_combines", _PTR),
         *((name, _PTR) for name in ("k_cache", "v_cache", "k_new", "v_new")),
         ("k_new_strides", _Strides), ("v_new_strides", _Strides), ("rotary_cos", _PTR), ("rotary_sin", _PTR),
+        *((name, _PTR) for name in ("dout", "dq", "dk", "dv", "dbias", "dsink")),
+        *((f"{name}_strides", _Strides) for name in ("dout", "dq", "dk", "dv", "dbias")),
     ]  # fmt: skip
 
 
