@@ -14,6 +14,7 @@ def test_the_words_and_defaults_are_those_of_the_files_that_hold_them(golden: Ca
 def test_values_of_the_room_cannot_be_changed_but_those_that_gather() -> None:
     readers = {
         "_SetFileReader",
+        "_Sum",
         "_Words",
         "SetReader",
         "FmhaSetReader",

@@ -116,7 +116,6 @@ def test_no_kept_plan_is_stale_for_eight_threads(tmp_path: Path) -> None:
 
 def test_a_hundred_thousand_calls_of_eight_threads_leak_nothing(lib: Library) -> None:
     a, w = floats(1, 16), floats(1, 16).T
-    counted = [sys.getrefcount(one) for one in (a, w, None, lib)]
 
     def work(calls: int) -> None:
         out = np.zeros((1, 1), np.float32)
@@ -133,6 +132,7 @@ def test_a_hundred_thousand_calls_of_eight_threads_leak_nothing(lib: Library) ->
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     before = run(8_000)
+    counted = [sys.getrefcount(one) for one in (a, w, None, lib)]
     after = run(100_000)
     assert after - before < 2048, "kilobytes; a leak of a key would be some 30,000"
     left = [sys.getrefcount(one) for one in (a, w, None, lib)]

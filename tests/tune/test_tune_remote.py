@@ -198,6 +198,6 @@ def test_a_problem_whose_workers_die_while_few_kernels_are_sought_keeps_its_winn
     fake = Fake(tmp_path / "seen")
     monkeypatch.setattr("ckgen.tune.remote.timed_on", timed_on)
     own = tune_on("", TARGET, ladders(4), fake, Options(), read_journals([]), tmp_path / "a.jsonl")
-    found = tune_on("", TARGET, ladders(4), fake, Options(within=0.5), read_journals([]), tmp_path / "b.jsonl")
+    found = tune_on("", TARGET, ladders(4), fake, Options(within=2.0), read_journals([]), tmp_path / "b.jsonl")
     assert len(lost) == 1 and dict(told(found.outcome))[lost[0]] == dict(told(own.outcome))[lost[0]]
     assert told(found.outcome) != told(own.outcome) and found.outcome.lost == 0

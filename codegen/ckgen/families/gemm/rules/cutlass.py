@@ -64,8 +64,10 @@ def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: Arch
 
 @RULES.rule("cutlass.blocks", source="CUTLASS 4.2 sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling")
 def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B, one along K, whose sums are kept twice. No
-    clusters: there compute-sanitizer sees scales written while they are read."""
+    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B, one along K; no clusters.
+
+    Sums are kept twice. In a cluster compute-sanitizer sees scales written while they are read.
+    """
     if signature.quant is not Quant.BLOCKSCALE:
         return None
     block, of_b = signature.scale_block, config.macro_tile.n
