@@ -14,7 +14,7 @@ from planted_fmha import TILE, attention, planted
 
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import encode
-from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.enums import FmhaEntry
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.problem import check_problem
 from ckgen.families.fmha.reference import expect
@@ -37,7 +37,7 @@ def problems(space: Space, data: Data) -> Iterator[FmhaOperands]:
         signature = signature_of(space, case)
         if not isinstance(signature, FmhaSignature):
             continue
-        is_plain = signature.c.bits <= 32 and not appends(signature.traits)
+        is_plain = signature.c.bits <= 32 and signature.traits.entry is FmhaEntry.FORWARD
         if not is_plain or check_problem(signature, shape_of(signature, case)) is not None:
             continue
         decision: Any = SimpleNamespace(signature=signature, query=SimpleNamespace(shape=shape_of(signature, case)))
@@ -91,13 +91,16 @@ def test_the_last_bit_of_an_element_counts(exact: list[FmhaOperands]) -> None:
 
 
 def test_the_bound_of_exact_data_is_a_rounding_or_two(exact: list[FmhaOperands]) -> None:
-    """Of O's type, and of fp32 what its own operations lose."""
+    """Of O's type, and of fp32 what its own operations lose: more where a bias and 8-bit operands make scores of some
+    hundreds, whose last bits exp raises to a part of its result."""
     for operands in exact:
         expected = expect(operands).o
-        ulp = {32: 2.0**-11, 16: 2.0**-6, 8: 2.0**-1}[operands.signature.c.bits]
+        signature = operands.signature
+        ulp = {32: 2.0**-11, 16: 2.0**-6, 8: 2.0**-1}[signature.c.bits]
+        ulp *= 4 if signature.a.bits == 8 and signature.c.bits == 32 else 1
         counted = np.isfinite(expected.bound)
         found = Sensitivity.of(expected.c[counted], expected.bound[counted])
-        assert not found.worst > ulp, (operands.signature.canonical(), found, operands.shape)
+        assert not found.worst > ulp, (signature.canonical(), found, operands.shape)
 
 
 def test_four_bounds_of_the_largest_element_of_a_tile_are_told_on_random_data(attention: Space) -> None:

@@ -93,8 +93,10 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 
 @RULES.rule("cutlass.instruction", source=_CUTLASS)
 def has_its_instruction(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it; other widths
-    it makes of several narrower ones."""
+    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it.
+
+    It makes other widths of several narrower ones.
+    """
     known = {
         str(row.tile)
         for row in arch.matrix_instructions
