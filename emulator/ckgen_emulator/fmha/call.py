@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
+from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 from ckgen_emulator.host_unit import Call, address, answer_of, link_unit
 
 _SHIM = Path(__file__).with_name("prepare.cpp")
-_I32, _I64, _PTR, _F32, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_float, ctypes.c_uint64
+_I32, _I64, _PTR, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64
 
 
 class _Shape(ctypes.Structure):
@@ -32,25 +33,10 @@ class _Shape(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Strides(ctypes.Structure):
-    _fields_ = [("row", _I64), ("head", _I64), ("batch", _I64)]
-
-
 class _Args(ctypes.Structure):
-    _fields_ = [
-        *((name, _PTR) for name in ("q", "k", "v", "o", "lse", "bias", "sink", "rand_val")),
-        *((name, _PTR) for name in ("q_descale", "k_descale", "v_descale")),
-        *((f"{name}_strides", _Strides) for name in ("q", "k", "v", "o", "bias", "rand_val")),
-        ("lse_head_stride", _I64), ("lse_batch_stride", _I64),
-        *((name, _PTR) for name in ("seqstart_q", "seqstart_k", "seqlen_q", "seqlen_k", "block_table")),
-        ("block_table_stride", _I64), *((name, _PTR) for name in ("kv_indptr", "kv_pages", "kv_last_page")),
-        ("scale", _F32), ("softcap", _F32), ("p_drop", _F32), ("seed", _U64), ("offset", _U64),
-        ("split_items", _PTR), ("split_combines", _PTR),
-        *((name, _PTR) for name in ("k_cache", "v_cache", "k_new", "v_new")),
-        ("k_new_strides", _Strides), ("v_new_strides", _Strides), ("rotary_cos", _PTR), ("rotary_sin", _PTR),
-        *((name, _PTR) for name in ("dout", "dq", "dk", "dv", "dbias", "dsink")),
-        *((f"{name}_strides", _Strides) for name in ("dout", "dq", "dk", "dv", "dbias")),
-    ]  # fmt: skip
+    """ckgen::FmhaArgs: the members of ckgen_fmha_args but for what only the C struct has."""
+
+    _fields_ = [field for field in FmhaArgsStruct._fields_ if field[0] not in ("size", "reserved")]
 
 
 class _Asked(ctypes.Structure):
@@ -121,5 +107,5 @@ def _asked(
 
 def _value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return _Strides(*value)
+        return FmhaStridesStruct(*value)
     return address(value) if hasattr(value, "ctypes") else value
