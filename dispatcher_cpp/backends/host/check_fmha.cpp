@@ -5,6 +5,7 @@
 #include "backends/host/fmha_geometry.hpp"
 #include "backends/host/refusal.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ckgen {
@@ -166,6 +167,17 @@ PackKind fmha_kind(const Signature& s, Isa isa) noexcept {
   return narrow && isa >= Isa::x86_64_v4_bf16 ? PackKind::bf16 : PackKind::f32;
 }
 
+int fmha_threads(const InstanceDesc& instance) noexcept {
+  const int most = instance.backend == Backend::host ? instance.host_config.threads : 0;
+  return most > 0 ? std::min(most, thread_count()) : thread_count();
+}
+
+Status check_fmha_tile(const FmhaConfig& tile, std::int32_t most_rows) noexcept {
+  if (tile.m0 >= 1 && tile.m0 <= most_rows && tile.n0 >= 1 && tile.n0 <= kFmhaMaxColumns) return Status::success();
+  return Status::error(StatusCode::unsupported, "no host kernel for a tile of %d x %d: at most %d x %d", int{tile.m0},
+                       int{tile.n0}, int{most_rows}, kFmhaMaxColumns);
+}
+
 Status check_fmha_shape(const Signature& signature, const FmhaShape& shape) noexcept {
   return check_shape_of(signature, shape);
 }
@@ -174,13 +186,10 @@ Status check_fmha(const InstanceDesc& instance, const FmhaShape& shape) noexcept
   const Signature& signature = instance.signature;
   if (signature.op != Op::fmha) return invalid("the instance is not of op fmha");
   if (const Status s = check_signature(signature); !s.ok()) return s;
-  const FmhaConfig& c = instance.fmha;
-  if (c.m0 < 1 || c.m0 > kMaxRows || c.n0 < 1 || c.n0 > kFmhaMaxColumns)
-    return Status::error(StatusCode::unsupported, "no host kernel for a tile of %d x %d: at most %d x %d", int{c.m0},
-                         int{c.n0}, int{kMaxRows}, kFmhaMaxColumns);
+  if (const Status s = check_fmha_tile(instance.fmha, kMaxRows); !s.ok()) return s;
   const Isa isa = fmha_isa(instance);
   if (const Status available = check_isa(isa); !available.ok()) return available;
-  if (signature.fmha.kv_layout == FmhaKvLayout::vectorized && c.n0 % 2 != 0 &&
+  if (signature.fmha.kv_layout == FmhaKvLayout::vectorized && instance.fmha.n0 % 2 != 0 &&
       fmha_kind(signature, isa) == PackKind::bf16)
     return unsupported("pages in vectors need an even n0");
   return check_fmha_shape(signature, shape);

@@ -20,6 +20,11 @@ Isa fmha_isa(const InstanceDesc& instance) noexcept;
 /// What its operands are packed as: bf16 where both are exact as such and the level has kernels for it.
 PackKind fmha_kind(const Signature& signature, Isa isa) noexcept;
 
+/// Threads of an instance: its own number, of those that there are.
+int fmha_threads(const InstanceDesc& instance) noexcept;
+
+/// unsupported: a tile of more rows than `most_rows` or columns than there are kernels for.
+Status check_fmha_tile(const FmhaConfig& tile, std::int32_t most_rows) noexcept;
 /// invalid_argument: sizes; unsupported: pages of no whole vectors.
 Status check_fmha_shape(const Signature& signature, const FmhaShape& shape) noexcept;
 /// unsupported: types, options, tile, ISA; invalid_argument: sizes.

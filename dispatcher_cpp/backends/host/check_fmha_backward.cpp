@@ -30,10 +30,7 @@ Status check_fmha_backward(const InstanceDesc& instance, const FmhaShape& shape)
   const Signature& signature = instance.signature;
   if (signature.op != Op::fmha) return invalid("the instance is not of op fmha");
   if (const Status s = check_signature(signature); !s.ok()) return s;
-  const FmhaConfig& c = instance.fmha;
-  if (c.m0 < 1 || c.m0 > kMaxRows || c.n0 < 1 || c.n0 > kFmhaMaxColumns)
-    return Status::error(StatusCode::unsupported, "no host kernel for a tile of %d x %d: at most %d x %d", int{c.m0},
-                         int{c.n0}, int{kMaxRows}, kFmhaMaxColumns);
+  if (const Status s = check_fmha_tile(instance.fmha, kMaxRows); !s.ok()) return s;
   if (shape.split_items != 0) return unsupported("backward reads no schedule of splits");
   if (const Status available = check_isa(fmha_isa(instance)); !available.ok()) return available;
   return check_fmha_shape(signature, shape);

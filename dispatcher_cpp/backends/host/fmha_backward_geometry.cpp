@@ -69,8 +69,7 @@ FmhaBackwardGeometry make_fmha_backward_geometry(const InstanceDesc& instance, c
   g.isa = table_for(isa);
   g.kind = fmha_kind(g.signature, isa);
   g.kernels = &g.isa->fmha[static_cast<int>(g.kind)];
-  const int most_threads = instance.backend == Backend::host ? instance.host_config.threads : 0;
-  g.threads = most_threads > 0 ? std::min(most_threads, thread_count()) : thread_count();
+  g.threads = fmha_threads(instance);
   // Small problems have small tiles: what a slot holds is zeroed and written whole.
   g.panel = g.kernels->panel;
   g.m0 = std::clamp<std::int64_t>(x.seqlen_q, 1, instance.fmha.m0);

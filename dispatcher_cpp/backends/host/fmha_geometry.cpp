@@ -81,8 +81,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.isa = table_for(isa);
   g.kind = fmha_kind(g.signature, isa);
   g.kernels = &g.isa->fmha[static_cast<int>(g.kind)];
-  const int most_threads = instance.backend == Backend::host ? instance.host_config.threads : 0;
-  g.threads = most_threads > 0 ? std::min(most_threads, thread_count()) : thread_count();
+  g.threads = fmha_threads(instance);
   g.m0 = instance.fmha.m0;
   g.n0 = instance.fmha.n0;
   g.splits = std::max<std::uint32_t>(k_batch, 1);
