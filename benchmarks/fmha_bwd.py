@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from fmha_operands import Attention
+from fmha_operands import Attention, chosen_of, self_attention
 from ours import Ours, Selected, address, numbers
 from support import Row, Run, main
 
@@ -20,19 +20,8 @@ from ckgen.measure.timing import Body
 from ckgen.model.dtype import DType
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 
-_HEADS = 8
-_QUICK_LENGTH = 512
-_MOST_LENGTH = 1 << 13
 _PEER = "torch sdpa flash, backward"
-CASES = {
-    f"{dtype}-d{hdim}-{mask}-s{length}": Attention(
-        f"fmha_{dtype}_bwd{'_masked' if mask == 'causal' else ''}", 1, length, _HEADS, 1, length, hdim
-    )
-    for dtype in ("fp32", "bf16")
-    for hdim in (64, 128)
-    for mask in ("full", "causal")
-    for length in (512, 2048, _MOST_LENGTH)
-}
+CASES = self_attention("_bwd", (512, 2048, 8192))
 
 
 class Operands:
@@ -91,9 +80,7 @@ class Operands:
 
 def rows(run: Run) -> Iterator[Row]:
     """A row for each type, head dim, mask and length."""
-    chosen = {name: one for name, one in CASES.items() if run.wants(name)}
-    if run.quick:
-        chosen = {name: one for name, one in chosen.items() if one.keys <= _QUICK_LENGTH}
+    chosen = chosen_of(run, CASES)
     if chosen:
         ours = Ours(run, (attention.signature for attention in chosen.values()), ("fmha",))
     for name, attention in chosen.items():

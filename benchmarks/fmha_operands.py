@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from ours import Ours, Selected, address, numbers
+from support import Run
 
 from ckgen.families.fmha.enums import FmhaQuant
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
@@ -21,6 +22,8 @@ from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 from ckgen.runtime.fmha_split import FmhaSplitPlan, FmhaSplitProblem
 
+HEADS = 8
+_QUICK_LENGTH = 512
 _MATH_LENGTH = 1024
 """Keys beyond which torch's composite backend, which has all scores at once, is far behind."""
 
@@ -67,6 +70,26 @@ class Attention:
         heads = f"{self.group * self.heads_k} heads over {self.heads_k}" if self.group > 1 else f"{self.heads_k} heads"
         kv = f"pages of {self.page_size}" if self.page_size else self.layout
         return f"batch {self.batch}, {heads}, {self.queries} × {self.keys}, D = {self.hdim}, {kv}"
+
+
+def self_attention(word: str, lengths: Iterable[int]) -> dict[str, Attention]:
+    """Problems of both types, head dims and masks; `word` stands in their signatures behind the type."""
+    return {
+        f"{dtype}-d{hdim}-{mask}-s{length}": Attention(
+            f"fmha_{dtype}{word}{'_masked' if mask == 'causal' else ''}", 1, length, HEADS, 1, length, hdim
+        )
+        for dtype in ("fp32", "bf16")
+        for hdim in (64, 128)
+        for mask in ("full", "causal")
+        for length in lengths
+    }
+
+
+def chosen_of(run: Run, cases: Mapping[str, Attention]) -> dict[str, Attention]:
+    """Those that the run is of; the short ones of a quick run."""
+    return {
+        name: one for name, one in cases.items() if run.wants(name) and (not run.quick or one.keys <= _QUICK_LENGTH)
+    }
 
 
 @dataclass(frozen=True)
