@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckgen.model.dtype import DType
+from ckgen.model.errors import UsageError
 from ckgen.tensors.errors import DTypeMismatch
 from ckgen.tensors.view import TensorView
 
@@ -24,6 +25,7 @@ NAMES = {
 _AS_BYTES = frozenset({DType.FP4, DType.INT4, DType.E8M0})
 """Types that frameworks also keep as plain bytes."""
 _UNPACKED = {"float4_e2m1fn": DType.FP4, "int4": DType.INT4, "uint4": DType.INT4}
+_SAID = {str(dtype): dtype for dtype in NAMES.values()} | NAMES
 _OF_DTYPE = {dtype: name for name, dtype in NAMES.items()} | {DType.INT4: "uint8"}
 
 
@@ -40,6 +42,19 @@ def dtype_of(view: TensorView) -> DType:
     if view.dtype not in NAMES:
         raise DTypeMismatch(f"{view.name} is {view.dtype}, and kernels compute with {', '.join(NAMES)}")
     return NAMES[view.dtype]
+
+
+def dtype_said(word: str) -> DType | None:
+    """By ckgen's word or a name of frameworks, with `torch.` or without; None for others."""
+    return _SAID.get(word.removeprefix("torch."))
+
+
+def result_dtype(word: str) -> DType:
+    """What a call's `dtype` says; UsageError for no type."""
+    found = dtype_said(word)
+    if found is None:
+        raise UsageError(f"dtype is {word!r}, and results are {', '.join(NAMES)}")
+    return found
 
 
 def expect_dtype(view: TensorView, wanted: DType, why: str = "") -> None:

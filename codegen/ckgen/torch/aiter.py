@@ -13,7 +13,11 @@ import torch
 from torch import Tensor
 
 from ckgen.model.errors import CkgenError
+from ckgen.tensors.dtypes import result_dtype
 from ckgen.torch import ops
+
+_CHOSEN = "the dispatcher chooses it"
+_ONE_BIAS = "a batch of signatures shares one bias [N], AITER's has one for each entry"
 
 
 class Refused(CkgenError, NotImplementedError):
@@ -32,7 +36,7 @@ def gemm_a8w8(
     splitK: int | None = None,
 ) -> Tensor:
     """XQ [M, K] · WQ [N, K]ᵀ of int8 or fp8, scales fp32 [M, 1] and [N, 1] or [1, N], bias [N]."""
-    _refuse(splitK, "splitK", "the dispatcher chooses it")
+    _refuse(splitK, "splitK", _CHOSEN)
     return ops.gemm(XQ, WQ.T, a_scale=x_scale, b_scale=w_scale, bias=_fp32(bias), dtype=dtype, quant="rowwise")
 
 
@@ -88,8 +92,8 @@ def batched_gemm_a8w8_CK(
     splitK: int | None = None,
 ) -> Tensor:
     """XQ [B, M, K] · WQ [B, N, K]ᵀ of int8 or fp8, scales fp32 [B, M, 1] and [B, 1, N]."""
-    _refuse(splitK, "splitK", "the dispatcher chooses it")
-    _refuse(bias, "bias", "a batch of signatures shares one bias [N], AITER's has one for each entry")
+    _refuse(splitK, "splitK", _CHOSEN)
+    _refuse(bias, "bias", _ONE_BIAS)
     return ops.gemm(XQ, WQ.mT, a_scale=x_scale, b_scale=w_scale, dtype=dtype, quant="rowwise")
 
 
@@ -101,8 +105,8 @@ def batched_gemm_bf16_CK(
     splitK: int | None = None,
 ) -> Tensor:
     """XQ [B, M, K] · WQ [B, N, K]ᵀ."""
-    _refuse(splitK, "splitK", "the dispatcher chooses it")
-    _refuse(bias, "bias", "a batch of signatures shares one bias [N], AITER's has one for each entry")
+    _refuse(splitK, "splitK", _CHOSEN)
+    _refuse(bias, "bias", _ONE_BIAS)
     return ops.gemm(XQ, WQ.mT, dtype=dtype)
 
 
@@ -131,8 +135,7 @@ def gemm_a4w4(
     _refuse(global_A_scale, "global_A_scale", "mx has scales of 32 elements alone")
     _refuse(global_B_scale, "global_B_scale", "mx has scales of 32 elements alone")
     word = "_preshuffle" if bpreshuffle else ""
-    out = str(dtype).removeprefix("torch.").replace("bfloat16", "bf16").replace("float16", "fp16")
-    signature = f"gemm_fp4_{out}_rcr_mx{word}"
+    signature = f"gemm_fp4_{result_dtype(str(dtype))}_rcr_mx{word}"
     return ops.gemm(
         A.view(torch.uint8),
         B.view(torch.uint8).T,
@@ -215,7 +218,7 @@ def flash_attn_func(
     _refuse_attention("flash_attn_func", dropout_p, window_size, return_attn_probs, (q, k, v))
     _refuse(cu_seqlens_q, "cu_seqlens_q", "padding of Q is flash_attn_varlen_func's")
     _refuse(cu_seqlens_kv, "cu_seqlens_kv", "padding of K is flash_attn_varlen_func's")
-    _refuse(num_splits or None, "num_splits", "the dispatcher chooses it")
+    _refuse(num_splits or None, "num_splits", _CHOSEN)
     return ops.attention(
         q,
         k,

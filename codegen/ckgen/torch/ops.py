@@ -233,6 +233,11 @@ def _result(a: Tensor, dtype: str | None, signature: str | None) -> torch.dtype:
     return _torch_dtype(name_of(c_type(None, dtype, known)))
 
 
+def _said(dtype: torch.dtype | str | None) -> str | None:
+    """As an operation's schema has it."""
+    return None if dtype is None else str(dtype).removeprefix("torch.")
+
+
 def _torch_dtype(name: str) -> torch.dtype:
     found: torch.dtype = getattr(torch, name)
     return found
@@ -286,7 +291,7 @@ def gemm(
     signature: str | None = None,
 ) -> Tensor:
     """epilogue(a @ b): `ckgen.Library.gemm` for torch.compile and autograd."""
-    said = None if dtype is None else str(dtype).removeprefix("torch.")
+    said = _said(dtype)
     words = " ".join(epilogue)
     found: Tensor = _GEMM(
         a, b, a_scale, b_scale, bias, list(d), words, alpha, said, quant, preshuffled, mx_scale_shuffled, signature
@@ -305,7 +310,7 @@ def grouped(
     signature: str | None = None,
 ) -> list[Tensor]:
     """a[g] @ b[g]: `ckgen.Library.grouped` for torch.compile."""
-    said = None if dtype is None else str(dtype).removeprefix("torch.")
+    said = _said(dtype)
     return list(_GROUPED(list(a), list(b), list(a_scale), list(b_scale), said, quant, signature))
 
 
@@ -327,7 +332,7 @@ def moe(
     signature: str | None = None,
 ) -> Tensor:
     """A layer of experts: `ckgen.Library.moe` for torch.compile."""
-    said = None if dtype is None else str(dtype).removeprefix("torch.")
+    said = _said(dtype)
     scales = (a_scale, w1_scale, w2_scale)
     found: Tensor = _MOE(
         a, w1, w2, topk_ids, topk_weights, *scales, activation, weight_first, said, quant, preshuffled, signature

@@ -13,7 +13,7 @@ from ckgen.families.fmha.signature import FLOAT8, FmhaSignature, parse_signature
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
-from ckgen.tensors.dtypes import NAMES, dtype_of, expect_dtype
+from ckgen.tensors.dtypes import dtype_of, expect_dtype, result_dtype
 from ckgen.tensors.errors import DTypeMismatch, LayoutMismatch, ShapeMismatch
 from ckgen.tensors.layout import expect_contiguous, expect_shape
 from ckgen.tensors.view import TensorView
@@ -114,10 +114,7 @@ def _o_type(views: Views, options: FmhaOptions, a: DType) -> DType:
     if "out" in views:
         return dtype_of(views["out"])
     if options.dtype is not None:
-        known = {**{str(dtype): dtype for dtype in NAMES.values()}, **NAMES}
-        if options.dtype.removeprefix("torch.") not in known:
-            raise UsageError(f"dtype is {options.dtype!r}, and results are {', '.join(NAMES)}")
-        return known[options.dtype.removeprefix("torch.")]
+        return result_dtype(options.dtype)
     return DType.BF16 if a in FLOAT8 else a
 
 

@@ -13,7 +13,7 @@ from ckgen.families.gemm.signature import GemmSignature, parse_of_op
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.tuned_row import Shape
-from ckgen.tensors.dtypes import NAMES, dtype_of, expect_dtype
+from ckgen.tensors.dtypes import dtype_of, expect_dtype, result_dtype
 from ckgen.tensors.errors import LayoutMismatch, ShapeMismatch
 from ckgen.tensors.layout import Matrix, expect_contiguous, expect_shape, matrix
 from ckgen.tensors.view import TensorView
@@ -80,11 +80,11 @@ class GemmCall(OperationCall):
             "n": x.n,
             "k": x.k,
             "batch": batch,
-            "lda": x.a.ld * _packing(x.signature.a),
-            "ldb": x.b.ld * _packing(x.signature.b),
+            "lda": x.a.ld * packing(x.signature.a),
+            "ldb": x.b.ld * packing(x.signature.b),
             "ldc": out.ld,
-            "batch_stride_a": x.a.batch_stride * _packing(x.signature.a) if x.a.batch or batch == 1 else 0,
-            "batch_stride_b": x.b.batch_stride * _packing(x.signature.b) if x.b.batch or batch == 1 else 0,
+            "batch_stride_a": x.a.batch_stride * packing(x.signature.a) if x.a.batch or batch == 1 else 0,
+            "batch_stride_b": x.b.batch_stride * packing(x.signature.b) if x.b.batch or batch == 1 else 0,
             "batch_stride_c": out.batch_stride,
             "alpha": options.alpha,
             "mx_scale_shuffled": int(options.mx_scale_shuffled),
@@ -109,7 +109,7 @@ def operands_of(op: Op, views: Views, options: GemmOptions, suffix: str = "") ->
     a_type = signature.a if signature is not None else dtype_of(a_view)
     b_type = signature.b if signature is not None else dtype_of(b_view)
     m, n = a.rows, b.columns
-    k, k_of_b = a.columns * _packing(a_type), b.rows * _packing(b_type)
+    k, k_of_b = a.columns * packing(a_type), b.rows * packing(b_type)
     if k != k_of_b:
         raise ShapeMismatch(
             f"K is {k} of {a_view.name} with shape {a_view.shape}, and {k_of_b} of {b_view.name} with shape "
@@ -126,7 +126,7 @@ def operands_of(op: Op, views: Views, options: GemmOptions, suffix: str = "") ->
     return Operands(signature, a, b, m, n, k, batch)
 
 
-def _packing(dtype: DType) -> int:
+def packing(dtype: DType) -> int:
     """Elements to one of the tensor's."""
     return 8 // dtype.bits if dtype.bits < 8 else 1
 
@@ -152,7 +152,7 @@ def _check_layout(
                 f"the layout of these tensors is {found}"
             )
         dtype = signature.a if view is a_view else signature.b
-        if _packing(dtype) > 1 and is_rows is not (view is a_view) and one.rows > 1 and one.columns > 1:
+        if packing(dtype) > 1 and is_rows is not (view is a_view) and one.rows > 1 and one.columns > 1:
             raise LayoutMismatch(f"{view.name} is {dtype}, packed along K, and K is not where its bytes lie together")
     if signature.preshuffle_b and not (b_view.is_transposed or b_view.is_contiguous):
         raise LayoutMismatch(f"{b_view.name} is preshuffled, which is one block of memory: it must have no gaps")
@@ -193,11 +193,7 @@ def c_type(out: TensorView | None, said: str | None, a: DType) -> DType:
     if out is not None:
         return dtype_of(out)
     if said is not None:
-        known = {**{str(dtype): dtype for dtype in NAMES.values()}, **NAMES}
-        name = str(said).removeprefix("torch.")
-        if name not in known:
-            raise UsageError(f"dtype is {said!r}, and results are {', '.join(NAMES)}")
-        return known[name]
+        return result_dtype(str(said))
     return a if a in _WIDE else DType.BF16
 
 

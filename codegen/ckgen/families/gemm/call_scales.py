@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ckgen.families.common.call import At, Views, need, refuse_beside
-from ckgen.families.gemm.enums import SCALE_BLOCK_K, SCALE_BLOCK_N, USUAL_SCALE_BLOCK, Quant, ScaleBlock, ScaleSides
+from ckgen.families.gemm.enums import (
+    MX_K,
+    SCALE_BLOCK_K,
+    SCALE_BLOCK_N,
+    USUAL_SCALE_BLOCK,
+    Quant,
+    ScaleBlock,
+    ScaleSides,
+)
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
@@ -15,8 +23,7 @@ from ckgen.tensors.errors import LayoutMismatch, ShapeMismatch
 from ckgen.tensors.layout import expect_contiguous
 from ckgen.tensors.view import TensorView
 
-MX_K = 32
-_E8M0 = ("float8_e8m0fnu", "uint8")
+E8M0_NAMES = ("float8_e8m0fnu", "uint8")
 Sizes = tuple[int, int, int, int]
 """M, N, K, batch (0: none)."""
 
@@ -24,6 +31,13 @@ Sizes = tuple[int, int, int, int]
 def ceil_div(size: int, step: int) -> int:
     """Steps that cover a size."""
     return -(-size // step)
+
+
+def quant_said(word: str) -> Quant:
+    """UsageError for no scheme."""
+    if word not in [str(quant) for quant in Quant]:
+        raise UsageError(f"quant is {word!r}, and schemes are {', '.join(map(str, Quant))}")
+    return Quant(word)
 
 
 def scheme_of(
@@ -34,14 +48,12 @@ def scheme_of(
     ShapeMismatch lists what shapes mean.
     """
     of_a, of_b = scales
-    if said is not None and said not in [str(quant) for quant in Quant]:
-        raise UsageError(f"quant is {said!r}, and schemes are {', '.join(map(str, Quant))}")
-    if said is not None and Quant(said) is not Quant.BLOCKSCALE:
-        return Quant(said), USUAL_SCALE_BLOCK
+    if said is not None and quant_said(said) is not Quant.BLOCKSCALE:
+        return quant_said(said), USUAL_SCALE_BLOCK
     if said is None and of_a is None and of_b is None:
         return Quant.NONE, USUAL_SCALE_BLOCK
     if of_a is not None and of_b is not None and said is None:
-        if of_a.dtype in _E8M0 and of_b.dtype in _E8M0:
+        if of_a.dtype in E8M0_NAMES and of_b.dtype in E8M0_NAMES:
             return Quant.MX, USUAL_SCALE_BLOCK
         for quant in (Quant.PER_TENSOR, Quant.ROWWISE):
             shapes_a, shapes_b = _shapes(quant, USUAL_SCALE_BLOCK, sizes)

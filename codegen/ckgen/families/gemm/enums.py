@@ -55,4 +55,6 @@ class ScaleBlock:
 
 
 USUAL_SCALE_BLOCK = ScaleBlock()
+MX_K = 32
+"""Elements of K that share a scale of mx."""
 NO_MOE = MoeTraits()

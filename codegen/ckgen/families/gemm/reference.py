@@ -10,12 +10,11 @@ import numpy.typing as npt
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.rounding import rounded
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Storage, Values, decode, encode
-from ckgen.families.gemm.enums import Layout, OperandOp, Quant
+from ckgen.families.gemm.enums import MX_K, Layout, OperandOp, Quant
 from ckgen.families.gemm.reference_epilogue import after_epilogue, keeps_integers
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
-MX_K = 32
 _ROWS, _CHUNK_BYTES = 16, 16
 _AT_ONCE = 1 << 18
 """Values whose steps are looked at together, in a cache."""
@@ -258,5 +257,11 @@ def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
     sizes = (*stored.shape[:-1], stored.shape[-1] * stored.itemsize)
     raw: npt.NDArray[np.uint8] = stored.reshape(-1).view(np.uint8).reshape(sizes)
     if dtype.bits == 4:
-        raw = np.bitwise_or(raw[..., 0::2] & 0xF, (raw[..., 1::2] & 0xF) << 4, dtype=np.uint8)
+        raw = two_to_a_byte(raw)
     return raw
+
+
+def two_to_a_byte(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """4-bit elements of a byte each, packed along the last dimension, low first."""
+    packed: npt.NDArray[np.uint8] = np.bitwise_or(raw[..., 0::2] & 0xF, (raw[..., 1::2] & 0xF) << 4, dtype=np.uint8)
+    return packed

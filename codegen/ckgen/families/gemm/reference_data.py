@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Values, decode, encode
-from ckgen.families.gemm.enums import EpilogueOp, OperandOp, Quant
-from ckgen.families.gemm.reference import MX_K, Operands, scaled_operands
+from ckgen.families.gemm.enums import MX_K, EpilogueOp, OperandOp, Quant
+from ckgen.families.gemm.reference import Operands, scaled_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from ckgen.families.common.storage import Values, decode, encode
 from ckgen.families.gemm import reference
-from ckgen.families.gemm.call_scales import MX_K, ceil_div
-from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, Quant
+from ckgen.families.gemm.call_scales import ceil_div
+from ckgen.families.gemm.enums import MX_K, USUAL_SCALE_BLOCK, Quant
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
-from ckgen.tensors.dtypes import NAMES
+from ckgen.tensors.dtypes import dtype_said
 
 Array = npt.NDArray[Any]
 _PACKED = {"float4_e2m1fn", "int4", "uint4"}
@@ -56,8 +56,7 @@ def pack_4bit(values: Array) -> Array:
             f"{values.dtype.name} {values.shape}: pack_4bit takes int4 or float4_e2m1fn, an even number of K"
         )
     raw = np.ascontiguousarray(values).view(np.uint8)
-    packed: Array = raw[..., 0::2] & 0xF | (raw[..., 1::2] & 0xF) << 4
-    return packed
+    return reference.two_to_a_byte(raw)
 
 
 def preshuffle_b(weights: Array) -> Array:
@@ -77,8 +76,7 @@ def shuffle_mx_scale(scales: Array) -> Array:
 
 
 def _dtype(name: str) -> DType:
-    known = {**{str(one): one for one in NAMES.values()}, **NAMES}
-    found = known.get(name)
+    found = dtype_said(name)
     if found is None or found.bits > 8 or found is DType.E8M0:
         raise UsageError(f"dtype is {name!r}: values become int8, fp8_fnuz, fp8_ocp, bf8_fnuz, bf8_ocp or fp4")
     return found

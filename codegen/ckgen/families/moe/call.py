@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.call import At, Called, OperationCall, Result, Views, need, refuse_beside
-from ckgen.families.gemm.call import c_type
-from ckgen.families.gemm.call_scales import ceil_div
+from ckgen.families.gemm.call import c_type, packing
+from ckgen.families.gemm.call_scales import E8M0_NAMES, ceil_div, quant_said
 from ckgen.families.gemm.enums import (
     ACTIVATIONS,
+    MX_K,
     USUAL_SCALE_BLOCK,
     EpilogueOp,
     Layout,
@@ -30,8 +31,6 @@ from ckgen.tensors.dtypes import dtype_of, expect_dtype
 from ckgen.tensors.errors import DTypeMismatch, LayoutMismatch, ShapeMismatch
 from ckgen.tensors.layout import expect_contiguous, expect_shape, matrix
 from ckgen.tensors.view import TensorView
-
-_MX_K = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class MoeCall(OperationCall):
             "w2": At("w2"),
             "c": At("out"),
             "tokens": x.tokens,
-            "lda": a.ld * _packing(x.signature.a),
+            "lda": a.ld * packing(x.signature.a),
             "ldc": c.ld,
             "topk_ids": At("topk_ids"),
             "topk_weights": At("topk_weights"),
@@ -100,10 +99,6 @@ class MoeCall(OperationCall):
         }
         problem = RoutedSizes(Shape(0, x.tokens, x.inter, x.model), x.routing)
         return Called(x.signature.canonical(), problem, fields)
-
-
-def _packing(dtype: DType) -> int:
-    return 8 // dtype.bits if dtype.bits < 8 else 1
 
 
 def _layer(views: Views, options: MoeOptions) -> _Layer:
@@ -119,9 +114,9 @@ def _layer(views: Views, options: MoeOptions) -> _Layer:
         expect_dtype(view, dtype, "the weights' type" if view is w2 else "")
     for view in (w1, w2, ids, weights):
         expect_contiguous(view)
-    tokens, model, inter = a.shape[0], a.shape[1] * _packing(a_type), w2.shape[2] * _packing(w_type)
+    tokens, model, inter = a.shape[0], a.shape[1] * packing(a_type), w2.shape[2] * packing(w_type)
     gates = w1.shape[1] // max(inter, 1)
-    if w1.shape != (w2.shape[0], gates * inter, model // _packing(w_type)) or gates not in (1, 2):
+    if w1.shape != (w2.shape[0], gates * inter, model // packing(w_type)) or gates not in (1, 2):
         raise ShapeMismatch(
             f"w1 {w1.shape} and w2 {w2.shape} are no experts of D={model}: [experts, 2 I or I, D] and [experts, D, I]"
         )
@@ -164,13 +159,11 @@ def _made(
 
 def _scheme(views: Views, said: str | None, sizes: tuple[int, int, int]) -> tuple[Quant, ScaleBlock]:
     scale = views.get("w1_scale")
-    if said is not None and said not in [str(quant) for quant in Quant]:
-        raise UsageError(f"quant is {said!r}, and schemes are {', '.join(map(str, Quant))}")
     if said is not None:
-        return Quant(said), USUAL_SCALE_BLOCK
+        return quant_said(said), USUAL_SCALE_BLOCK
     if scale is None:
         return Quant.NONE, USUAL_SCALE_BLOCK
-    if scale.dtype in ("float8_e8m0fnu", "uint8"):
+    if scale.dtype in E8M0_NAMES:
         return Quant.MX, USUAL_SCALE_BLOCK
     experts, rows = views["w1"].shape[:2]
     for quant in (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE):
@@ -190,7 +183,7 @@ def _weight_shapes(quant: Quant, block: ScaleBlock, experts: int, rows: int, k: 
         case Quant.ROWWISE:
             return ((experts, rows), (experts, rows, 1))
         case Quant.MX:
-            return ((experts, rows, ceil_div(k, _MX_K)),)
+            return ((experts, rows, ceil_div(k, MX_K)),)
         case _:
             return ((experts, ceil_div(rows, block.n), ceil_div(k, block.k)),)
 
@@ -205,7 +198,7 @@ def _scales(x: _Layer, views: Views, options: MoeOptions) -> dict[str, Any]:
     of_a = {
         Quant.PER_TENSOR: ((), (1,), (1, 1)),
         Quant.ROWWISE: ((x.tokens,), (x.tokens, 1)),
-        Quant.MX: ((x.tokens, ceil_div(x.model, _MX_K)),),
+        Quant.MX: ((x.tokens, ceil_div(x.model, MX_K)),),
         Quant.BLOCKSCALE: ((x.tokens, ceil_div(x.model, block.k)),),
     }[quant]
     shapes = {

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.common.storage import Values
-from ckgen.families.gemm.enums import MoePart, Quant
-from ckgen.families.gemm.reference import MX_K
+from ckgen.families.gemm.enums import MX_K, MoePart, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeOperands, MoeSize, Weights, make_operands
 from ckgen.model.dtype import DType

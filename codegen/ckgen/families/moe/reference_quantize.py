@@ -16,8 +16,7 @@ from itertools import product
 import numpy as np
 
 from ckgen.families.common.storage import Values, decode, encode
-from ckgen.families.gemm.enums import Quant
-from ckgen.families.gemm.reference import MX_K
+from ckgen.families.gemm.enums import MX_K, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
