@@ -250,10 +250,7 @@ def _by_workers(
     from ckgen.tune.remote import tune_on
 
     with progress("waiting for workers") as line:
-        return tune_on(
-            scheduler, target, ladders, device, options, held, journal,
-            lambda standing: line.show(f"{standing.done} of {plural(standing.total, 'ladder')}"),
-        )  # fmt: skip
+        return tune_on(scheduler, target, ladders, device, options, held, journal, line.counting("ladders"))
 
 
 def _options(params: Mapping[str, Any], target: Target) -> Options:

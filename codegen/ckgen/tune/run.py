@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
+from ckgen.progress import Pace, Part, Standing
 from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.journal import Contents, Keeper
 from ckgen.tune.known import Known
@@ -19,6 +20,7 @@ from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import Contest, Verdict, verdicts
 
 Heard = Callable[[str], None]
+"""Hears what goes on, of most a `Part`."""
 NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
@@ -146,14 +148,15 @@ class Tuner:
         self._selected = {one.problem: one.selected for one in contents.asked if one.code == code}
         self._together = max((record.together for record in contents.records), default=0)
         self._ends = time.monotonic() + options.budget if options.budget is not None else None
-        self._left = 0
+        self._total = self._left = 0
+        self._pace = Pace()
         self._turn = 1
         self._failed: dict[str, list[Measured]] = {}
         self._out = Outcome()
 
     def tune(self, ladders: Sequence[Sequence[Problem]]) -> Outcome:
         """Every problem's end. What fails is in it, and ends nothing."""
-        self._left = sum(map(len, ladders))
+        self._total = self._left = sum(map(len, ladders))
         for ladder in ladders:
             self._out.ladders.append([self._search(problem) for problem in ladder])
         winners = self._settled()
@@ -186,7 +189,8 @@ class Tuner:
                 part = share * (1.0 if self._options.exhaustive else _PART[rung.name])
                 effort = replace(effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST))
                 effort = replace(effort, ends=self._seconds_to_end())
-            self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
+            done = self._total - self._left - 1
+            self._say(f"{problem.key}: {rung.name}, {len(asked)} candidates; problems: ", done, self._total)
             return self._measure(problem, rung.name, asked, effort)
 
         wanted = [one for one in (selected, self._options.older.get(problem.text)) if one is not None]
@@ -205,10 +209,11 @@ class Tuner:
                 self._out.doubtful = sum(not verdict.is_certain for verdict in found.values())
                 return {one: verdict.winner for one, verdict in found.items() if verdict.winner is not None}
             self._turn += 1
+            self._pace = Pace()
             self._measurer.renew()
             for number, (problem, candidates) in enumerate(asked.items()):
-                left = len(asked) - number
-                self._heard(f"{problem.key}: in doubt, {len(candidates)} candidates; {left} problems left")
+                of = f"{len(candidates)} candidates, turn {self._turn}"
+                self._say(f"{problem.key}: in doubt, {of}; problems: ", number, len(asked))
                 self._ask(problem, candidates)
 
     def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
@@ -299,6 +304,12 @@ class Tuner:
         for measured in self._measurer.measure(problem.case, missing, effort, done):
             done(measured)
         return found
+
+    def _say(self, what: str, done: int, total: int) -> None:
+        """What goes on, how far it is, and how long it may still last, at most where there is a budget."""
+        left, budget = self._seconds_left(), self._options.budget
+        part = self._pace.part(what, Standing(total, done, seconds_left=left))
+        self._heard(Part(part, 1 - left / budget) if left is not None and budget else part)
 
     def _selection(self, problem: Problem) -> Candidate | None:
         if problem.text not in self._selected:
