@@ -88,7 +88,8 @@ class Tuned:
 class Outcome:
     """All problems' ends, in ladders; how many measurements were made, and how many journals knew.
 
-    `is_least`: whether no fewer kernels would do, None where that was not asked. `lost`: problems of ladders whose
+    `is_least`: whether no fewer kernels would do, None where that was not asked; False where candidates of a problem
+    with a winner were never timed, as any of them might do for others too. `lost`: problems of ladders whose
     workers of a cluster all died. `late`: candidates that were not timed, because their problem's share of the
     budget was over; another run with the journal times them. `doubtful`: problems whose winner is not certain after all
     turns that there are, or that the budget gave.
@@ -122,10 +123,20 @@ def with_turns(one: Tuned, turns: Sequence[Turn], failed: Iterable[Measured] = (
     return replace(one, searched=replace(one.searched, confirmed=pooled(turns), failed=every))
 
 
+def is_whole(every: Iterable[Tuned], known: Known) -> bool:
+    """Whether of each problem that was timed all candidates were, at some rung."""
+    for one in every:
+        late = {failed.candidate for failed in one.searched.failed if failed.status is MeasureStatus.LATE}
+        if one.searched.confirmed and not late <= known.best(one.problem.text).keys():
+            return False
+    return True
+
+
 def judged(one: Tuned, winner: Candidate | None, min_improvement: float) -> Tuned:
     """Whether the winner beats what selection takes."""
     if winner is None:
-        return one if one.why else replace(one, why="no candidate could be timed")
+        is_late = any(failed.status is MeasureStatus.LATE for failed in one.searched.failed)
+        return one if one.why else replace(one, why=SPENT if is_late else "no candidate could be timed")
     done = replace(one, winner=one.searched.confirmed[winner], is_row=True, why="")
     gain = done.gain
     if gain is None or not min_improvement or gain >= min_improvement:
@@ -256,7 +267,8 @@ class Tuner:
             for problem, candidates in missing.items():
                 self._ask(problem, candidates, is_free=True)
 
-        return of_few_kernels(timed, self.known, within, confirm)
+        winners, is_least = of_few_kernels(timed, self.known, within, confirm)
+        return winners, is_least and is_whole(self._out.every, self.known)
 
     def _compare(self, winners: Mapping[Problem, Candidate]) -> None:
         """Times winners that an older table does not have beside what it has, in some further processes."""
