@@ -290,6 +290,7 @@ def test_its_own_table_is_retuned_with_every_op(fake: OfSignature) -> None:
 
 REFUSED = [
     (("--target", "gfx942"), "gfx942:304: no such GPU is there. Build here with --build-only --work DIR"),
+    (("--target", "mi300x", "--retune", "all"), "the emulator counts instructions, which is no time"),
     (("--budget", "soon"), "--budget takes seconds"),
     (("--min-improvement", "x"), "--min-improvement takes per cent"),
     (("--within", "101%"), "--within takes per cent"),

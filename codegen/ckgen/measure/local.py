@@ -67,8 +67,9 @@ def _demand_gpu(target: Target) -> None:
         seen = ", ".join(str(one) for one in found if one is not None)
         raise UsageError(
             f"{target}: no such GPU is there{f' ({seen} is)' if seen else ''}. Build here with --build-only --work DIR,"
-            " and measure with the same command and DIR where the GPU is. Host twins run its instances on this CPU,"
-            " which says nothing of their time on the GPU; `ckgen bench --twins` times them nevertheless"
+            " and measure with the same command and DIR where the GPU is. A simulated one is not measured: the emulator"
+            " counts instructions, which is no time, and host twins run its instances on this CPU, which says nothing"
+            " of their time on the GPU; `ckgen bench --twins` times them nevertheless"
         )
 
 
