@@ -54,7 +54,7 @@ configs:
 """
 _MANY, _PART, _PART_OF_MANY = 200, 0.24, 0.095
 """Candidates from which on a tune has the smaller part of an exhaustive search's seconds; it may end 2 % later."""
-_EXHAUSTIVE = Effort(seconds=1.25, least=7, most=41, still=0.01, sample=0.005)
+_EXHAUSTIVE = Effort(seconds=0.5, least=7, most=41, still=0.01, sample=0.005)
 """Of each candidate: so its median is known to about a per cent."""
 _AGAIN, _PROCESSES = Effort(seconds=3.0, least=9, most=41, still=0.005, sample=0.01), 3
 """Of both winners, once more, in turns, in each of some processes."""

@@ -18,7 +18,8 @@ from ckgen.progress import Progress
 BENCHED = ("--target", "native", "--signature", "fp32", "--shape", "1,2,3")
 SHOWING = (
     "quickstart", "generate", "validate", "lookup", "explain", "list", "export", "shapes", "tables stats",
-    "tables merge", "tables dedupe", "toolchain amd", "build", "amd-check", "emulate", "fuzz",
+    "tables merge", "tables dedupe", "toolchain amd", "build", "amd-check", "emulate", "fuzz", "tune", "bench",
+    "heuristic fit", "heuristic eval", "predict fit", "predict eval", "report coverage", "diff",
 )  # fmt: skip
 NINJA = "print('[1/2] Building'); print('warning: x'); print('[2/2] Linking')"
 

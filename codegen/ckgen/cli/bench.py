@@ -17,6 +17,7 @@ from ckgen.cli.options import (
     json_option,
     kernel_set_option,
     kernels_option,
+    quiet_option,
     timing_scheduler_option,
     tuning_option,
     work_option,
@@ -83,6 +84,7 @@ def _variable(name: str) -> dict[str, Any]:
 @click.option("--out", type=PATH, metavar="JSONL", help="Append a line of JSON for each row.")
 @click.option("--csv", "csv_file", type=PATH, metavar="CSV", help="Write all rows as CSV.")
 @json_option
+@quiet_option
 def command(**params: Any) -> int:
     """Time the kernels that can run a problem, every one verified.
 

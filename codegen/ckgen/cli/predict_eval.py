@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.options import quiet_option
 from ckgen.cli.output import columns, plural, progress, show, show_json
 from ckgen.cli.predict_input import rows_options, weighed_sets
 from ckgen.model.errors import UsageError
@@ -29,6 +30,7 @@ _HEAD = (
 @rows_options
 @click.option("--folds", type=click.IntRange(0, 64), default=0, show_default=True, help=_FOLDS)
 @click.option("--by-file", is_flag=True, help=_BY_FILE)
+@quiet_option
 def command(**params: Any) -> int:
     """Say how far predicted times are from those of tables, by module, target and M.
 
