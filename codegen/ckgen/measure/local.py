@@ -115,6 +115,7 @@ class LocalMeasurer:
         self.library, self.conditions = library, conditions
         self._target, self._limits = contents.target, limits
         self._place = place
+        self._starting = 0.0
         free = 0 if place is Place.DEVICE else _free()  # a driver maps the addresses of all memory that there is
         settings = {"memory": limits.memory or free, "place": place.value, "conditions": asdict(conditions)}
         settings["parent"] = os.getpid()
@@ -179,6 +180,9 @@ class LocalMeasurer:
         found = Comparison(problem, candidates, peers, effort, self.digest, done)
         until = time.monotonic() + effort.ends if effort.ends else math.inf
         while found.left:
+            if not self._process.is_running and time.monotonic() + self._starting >= until:
+                found.late()
+                break
             self._send(found.request())
             self._listen(found, until)
         return found
@@ -232,7 +236,9 @@ class LocalMeasurer:
 
     def _start(self) -> None:
         """CkgenError where the library is no longer the one that was to be measured."""
+        began = time.monotonic()
         ran = self._process.start()
+        self._starting = time.monotonic() - began
         if ran != self.digest:
             self._process.end()
             raise CkgenError(
