@@ -213,6 +213,20 @@ def test_what_an_older_table_takes_is_timed_beside_the_winner_in_several_process
     assert tune(fake, tmp_path / "j", Options(older=older)).measured == 0 and fake.calls == calls
 
 
+def test_a_turn_that_has_too_little_time_for_anything_is_the_last(tmp_path: Path) -> None:
+    class Ending(FakeMeasurer):
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            if self.process == 1:
+                return super().measure(problem, candidates, effort, done)
+            assert self.process == 2, "another turn was begun"
+            return tuple(Measured(one, MeasureStatus.LATE, "late") for one in candidates)
+
+    times = {NAMES[0]: 100.0, NAMES[1]: 102.0}
+    fake = Ending([*times], lambda _, one: times[one.instance], layout=0.01, usual=NAMES[1])
+    found = tune(fake, tmp_path / "j", Options(budget=1000, min_improvement=0))
+    assert fake.process == 2 and found.doubtful and all(one.is_row for one in found.every)
+
+
 def test_doubt_leaves_time_for_turns_beside_an_older_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A measurement lasts a second, and what selection takes is at the tolerance, so that no winner becomes certain."""
     now = [0.0]

@@ -222,10 +222,13 @@ class Tuner:
             self._turn += 1
             self._pace = Pace()
             self._measurer.renew()
+            before = self._out.measured + self._out.known
             for number, (problem, candidates) in enumerate(asked.items()):
                 of = f"{len(candidates)} candidates, turn {self._turn}"
                 self._say(f"{problem.key}: in doubt, {of}; problems: ", number, len(asked))
                 self._ask(problem, candidates)
+            if self._out.measured + self._out.known == before and self._ends is not None:
+                self._ends = time.monotonic()  # what is left is too little for anything
 
     def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
         for ladder in self._out.ladders:
