@@ -1,7 +1,14 @@
-"""What a tune loses to an exhaustive search and what it costs of one: this CPU's search spaces, all of set `full`."""
+"""What a tune with a part of an exhaustive search's time loses to it: this CPU's search spaces, all of set `full`.
+
+Of each space two rows: `regret-NAME` is the tuned winner's time over the exhaustive one's, both timed once more in
+turns in fresh processes; `cost-NAME` the tune's seconds over the exhaustive search's. A tune gets a quarter of these as
+its `--budget` where a problem has fewer than 200 candidates, and a tenth beyond, as `wide` has. Both verify every
+candidate before, which is not counted.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +18,7 @@ from statistics import fmean
 
 from support import Row, Run, main
 
+from ckgen.build.packages.place import cache_room
 from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.measure.local import LocalMeasurer, local_measurer
 from ckgen.measure.model import Candidate, Effort
@@ -30,25 +38,40 @@ SPACES = {
     "bf16": [Key("gemm_bf16_rcr", 0, m, n, k) for m, n, k in ((16, 768, 4096), (128, 640, 2048))],
     "grouped": [Key(GROUPED, 0, 64, 768, 1024, sizes="64x768x1024;3*16x768x1024")],
     "moe": [Key(MOE, 0, 4, 176, 1024, 16, 4)],
+    "wide": [Key("gemm_bf16_rcr", 0, m, n, k) for m, n, k in ((1, 1536, 1024), (16, 768, 2048), (96, 640, 1024))],
 }
 """By figure; attention has two kernels here, and quantized GEMMs four: there is nothing to search. Set `full` has every
-blocking and strategy of this CPU, and no splits apply: so a problem has 167 candidates at most, of bf16 and fp32."""
-_EXHAUSTIVE = Effort(seconds=1.25, least=7, most=41, still=0.01, sample=0.005)
+blocking and strategy of this CPU, and no splits apply: so a problem has 167 candidates at most, of bf16 and fp32; with
+`_WIDE` beside it more than 200."""
+_WIDE = """op: gemm
+name: wide
+signatures: [bf16]
+backend: host
+targets: "*"
+configs:
+  register: "*"
+  block: [24x256x256, 24x1024x1024, 48x256x512, 48x1024x256, 96x1024x512, 192x512x256, 192x256x1024, 64x768x512]
+"""
+_MANY, _PART, _PART_OF_MANY = 200, 0.24, 0.095
+"""Candidates from which on a tune has the smaller part of an exhaustive search's seconds; it may end 2 % later."""
+_EXHAUSTIVE = Effort(seconds=0.5, least=7, most=41, still=0.01, sample=0.005)
 """Of each candidate: so its median is known to about a per cent."""
 _AGAIN, _PROCESSES = Effort(seconds=3.0, least=9, most=41, still=0.005, sample=0.01), 3
 """Of both winners, once more, in turns, in each of some processes."""
 _ONCE = Effort(seconds=0.0, least=1, most=1, sample=0.0)
-"""Verification, which either search does once for each candidate, is no part of the figures."""
+"""What verifies."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
-    """The tuned winners' times over the exhaustive ones', by problem, seconds of both searches, and all candidates."""
+    """The logarithms of tuned winners' times over the exhaustive ones', by problem; seconds of both searches, the most
+    candidates of a problem, and how many the tunes did not reach."""
 
     regrets: list[float]
     tuned: float
     exhaustive: float
     candidates: int
+    late: int
 
 
 def rows(run: Run) -> Iterator[Row]:
@@ -63,9 +86,13 @@ def _of_space(run: Run, name: str, keys: Sequence[Key]) -> Iterator[Row]:
     signature = keys[0].signature
     ops = tuple(sorted(ops_to_plan((signature,))))
     sets = tuple(kernel_set_files(Path("full"), ops))
+    if name == "wide":
+        wide = cache_room("bench") / "wide.yaml"  # where it lies is a part of what is built
+        wide.write_text(_WIDE, encoding="utf-8")
+        sets = (*sets, wide)
     problems = of_counts(dict.fromkeys(keys, 1), target)
     with local_measurer(target, ops, (signature,), kernel_sets=sets) as measurer:
-        found = _searched(measurer, problems, run)
+        found = _searched(measurer, problems, run, name)
     what, told = f"{signature}, {found.candidates} candidates", "; ".join(map(_sizes, keys))
     if run.wants(f"regret-{name}"):
         regret = exp(fmean(found.regrets))
@@ -73,7 +100,8 @@ def _of_space(run: Run, name: str, keys: Sequence[Key]) -> Iterator[Row]:
         yield run.counted(f"regret-{name}", about, told, "×", regret, {"worst": exp(max(found.regrets))})
     if run.wants(f"cost-{name}"):
         about = f"seconds of a tune over those of an exhaustive search, {what}"
-        yield run.counted(f"cost-{name}", about, told, "share", found.tuned / found.exhaustive)
+        seconds = {"tune": f"{found.tuned:.1f} s, {found.late} not timed", "exhaustive": f"{found.exhaustive:.1f} s"}
+        yield run.counted(f"cost-{name}", about, told, "share", found.tuned / found.exhaustive, seconds)
 
 
 def _sizes(key: Key) -> str:
@@ -81,24 +109,34 @@ def _sizes(key: Key) -> str:
     return key.sizes or f"{key.m} × {key.n} × {key.k}{routing}"
 
 
-def _searched(measurer: LocalMeasurer, problems: Sequence[Problem], run: Run) -> Found:
-    candidates = {one: measurer.candidates(one.case) for one in problems}
-    for one in problems:
-        measurer.measure(one.case, candidates[one], _ONCE)
-    began = time.perf_counter()
-    with Journal(run.folder / f"{problems[0].key.signature}.jsonl", _header(measurer)) as journal:
-        options = Options(budget=1.0 if run.quick else None, min_improvement=0)
-        outcome = Tuner(measurer, journal, Contents(), options).tune(in_ladders(problems))
-    halfway = time.perf_counter()
-    best = {one: _exhaustive(measurer, one, candidates[one], is_quick=run.quick) for one in problems}
-    ended = time.perf_counter()
-    tuned = {one.problem: one.winner.candidate for one in outcome.every if one.winner is not None}
-    regrets = [_regret(measurer, one, tuned[one], best[one], is_quick=run.quick) for one in tuned]
-    return Found(regrets, halfway - began, ended - halfway, max(map(len, candidates.values())))
+def _searched(measurer: LocalMeasurer, problems: Sequence[Problem], run: Run, name: str) -> Found:
+    """One problem after the other, as a process keeps what it verified of the last one."""
+    found = Found([], 0.0, 0.0, 0, 0)
+    with Journal(run.folder / f"{name}.jsonl", Header(measurer.digest, measurer.environment())) as journal:
+        for one in problems:
+            candidates = measurer.candidates(one.case)
+            began = _ready(measurer, one, candidates)
+            best = _exhaustive(measurer, one, candidates, is_quick=run.quick)
+            exhaustive = time.perf_counter() - began
+            budget = 10.0 if run.quick else exhaustive * (_PART if len(candidates) < _MANY else _PART_OF_MANY)
+            began = _ready(measurer, one, candidates)
+            outcome = Tuner(measurer, journal, Contents(), Options(budget, min_improvement=0)).tune(in_ladders([one]))
+            found.tuned += time.perf_counter() - began
+            found.exhaustive += exhaustive
+            found.candidates = max(found.candidates, len(candidates))
+            found.late += outcome.late
+            (end,) = outcome.every
+            if end.winner is None:
+                sys.exit(f"{one.key}: {budget:.1f} s tuned nothing")
+            found.regrets.append(_regret(measurer, one, end.winner.candidate, best, is_quick=run.quick))
+    return found
 
 
-def _header(measurer: LocalMeasurer) -> Header:
-    return Header(measurer.digest, measurer.environment())
+def _ready(measurer: LocalMeasurer, problem: Problem, candidates: Sequence[Candidate]) -> float:
+    """A fresh process that verified all candidates; when that was."""
+    measurer.renew()
+    measurer.measure(problem.case, candidates, _ONCE)
+    return time.perf_counter()
 
 
 def _exhaustive(

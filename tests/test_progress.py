@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ckgen.progress import Pace, Progress, Standing, duration, quiet, rate_text
+from ckgen.progress import Pace, Part, Progress, Standing, duration, quiet, rate_text
 
 
 class Stream(io.StringIO):
@@ -103,6 +103,31 @@ def test_on_a_terminal_a_bar_shows_what_is_done_and_goes_away(monkeypatch: pytes
     line.count(1, 2)
     line.clear()
     assert "1 of 2" in shown(stream) and stream.getvalue().count("\x1b[?25h") == 2  # the cursor is there again
+
+
+def test_a_bar_is_filled_as_far_as_a_part_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    line = Progress(Stream(terminal=True))
+    filled = []
+    for told in ("reading", Part("compiling", 0.25), "linking"):
+        line.step(told)
+        assert line._bars is not None
+        (task,) = line._bars.tasks
+        filled.append((task.description, task.total, task.completed))
+    line.clear()
+    assert filled[1] == ("compiling", 1.0, 0.25)
+    assert [total for _, total, _ in filled] == [None, 1.0, None], "it pulses where nobody knows"
+
+
+def test_counted_things_are_named_and_have_their_own_pace() -> None:
+    heard: list[str] = []
+    line = Progress(Stream(terminal=False), seconds=0)
+    line.show = heard.append  # type: ignore[method-assign]
+    heard_by = line.counting("ladders")
+    heard_by(Standing(4, 1))
+    heard_by(Standing(4, 4, failed=1))
+    assert heard[0] == "ladders: 1 of 4" and heard[1].startswith("ladders: 4 of 4, 1 failed, ")
+    assert [one.fraction for one in heard if isinstance(one, Part)] == [0.25, 1.0]
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,6 +42,24 @@ class Standing:
     running: int = 0
     seconds_left: float | None = None
 
+    @property
+    def fraction(self) -> float:
+        """As a part of 1; of nothing all is done."""
+        return self.done / self.total if self.total else 1.0
+
+
+class Part(str):
+    """What is said of a run, and as a part of 1 how far it is; to all but a bar it is its text."""
+
+    __slots__ = ("fraction",)
+    fraction: float
+
+    def __new__(cls, text: str, fraction: float) -> Part:
+        """Of a text."""
+        part = super().__new__(cls, text)
+        part.fraction = fraction
+        return part
+
 
 class Pace:
     """The rate of a run from the first standing on: what was done before it was there already."""
@@ -66,6 +84,10 @@ class Pace:
         words += [f"{duration(left)} left"] if left is not None and standing.done < standing.total else []
         return ", ".join(words)
 
+    def part(self, before: str, standing: Standing) -> Part:
+        """The same behind some words, for a bar too."""
+        return Part(f"{before}{self.text(standing)}", standing.fraction)
+
 
 class Progress:
     """Says on `stream`, standard error unless given, what goes on. Whoever made it ends it with `clear`.
@@ -89,11 +111,16 @@ class Progress:
     def step(self, text: str) -> None:
         """What goes on from now on, such as `configuring`; where lines are written, with the seconds so far."""
         self._pace = Pace()
-        self._tell(text, None, is_step=True)
+        self._tell(text, is_step=True)
 
-    def show(self, text: str, fraction: float | None = None) -> None:
-        """How far the run is, in the caller's words, and as a part of 1 where that is known."""
-        self._tell(text, fraction, is_step=False)
+    def show(self, text: str) -> None:
+        """How far the run is, in the caller's words, and as a part of 1 where it is a `Part`."""
+        self._tell(text, is_step=False)
+
+    def counting(self, what: str) -> Callable[[Standing], None]:
+        """Says standings of these things, as in `ladders: 12 of 290, 3.1/s, 41 min left`."""
+        pace = Pace()
+        return lambda standing: self.show(pace.part(f"{what}: ", standing))
 
     def count(self, done: int, total: int, *, failed: int = 0) -> None:
         """How many of how many things are done; rate and time left are found here."""
@@ -101,8 +128,7 @@ class Progress:
 
     def __call__(self, standing: Standing) -> None:
         """The same as `count`, as runs of jobs tell it."""
-        fraction = standing.done / standing.total if standing.total else 1.0
-        self._tell(self._pace.text(standing), fraction, is_step=False)
+        self._tell(self._pace.part("", standing), is_step=False)
 
     def clear(self) -> None:
         """Removes the bar, before something else is written and at the end; goes on with the next step or count."""
@@ -114,11 +140,11 @@ class Progress:
             self._thread.join()
             self._thread = None
 
-    def _tell(self, text: str, fraction: float | None, *, is_step: bool) -> None:
+    def _tell(self, text: str, *, is_step: bool) -> None:
         if self._is_quiet:
             return
         if self._is_terminal:
-            self._draw(text, fraction)
+            self._draw(text, text.fraction if isinstance(text, Part) else None)
             return
         self._now = text, is_step
         if self._thread is None and self._seconds > 0:
@@ -134,8 +160,9 @@ class Progress:
             self._bars.add_task(text, total=total, completed=fraction or 0.0)  # type: ignore[arg-type]
             self._bars.start()
         else:
-            (task,) = self._bars.task_ids
-            self._bars.update(task, description=text, total=total, completed=fraction or 0.0)
+            (task,) = self._bars.tasks
+            task.total = total  # `update` takes None for what is left as it was
+            self._bars.update(task.id, description=text, completed=fraction or 0.0)
 
     def _beat(self, ended: threading.Event) -> None:
         said = ""

@@ -13,11 +13,13 @@ from cli_support import ok, run
 
 from ckgen.build.runtime_library import run_step
 from ckgen.model.errors import InputError, UsageError
+from ckgen.progress import Progress
 
 BENCHED = ("--target", "native", "--signature", "fp32", "--shape", "1,2,3")
 SHOWING = (
     "quickstart", "generate", "validate", "lookup", "explain", "list", "export", "shapes", "tables stats",
-    "tables merge", "tables dedupe", "toolchain amd", "build", "amd-check", "emulate", "fuzz",
+    "tables merge", "tables dedupe", "toolchain amd", "build", "amd-check", "emulate", "fuzz", "tune", "bench",
+    "heuristic fit", "heuristic eval", "predict fit", "predict eval", "report coverage", "diff",
 )  # fmt: skip
 NINJA = "print('[1/2] Building'); print('warning: x'); print('[2/2] Linking')"
 
@@ -75,6 +77,17 @@ def test_a_build_tells_how_many_of_its_edges_are_done(tmp_path: Path) -> None:
     heard: list[str] = []
     run_step([sys.executable, "-c", NINJA], tmp_path, heard.append)
     assert [re.sub(", [0-9.,]+/(s|min)", "", text) for text in heard] == ["compiling, 1 of 2", "compiling, 2 of 2"]
+
+
+def test_a_build_draws_a_bar_of_its_edges_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[str, float | None]] = []
+    monkeypatch.setattr(Progress, "_draw", lambda line, text, fraction: drawn.append((text.split(",")[0], fraction)))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    line = Progress()
+    line.step("configuring")
+    run_step([sys.executable, "-c", NINJA], tmp_path, line.step)
+    assert drawn == [("configuring", None), ("compiling", 0.5), ("compiling", 1.0)]
 
 
 def test_a_build_that_fails_shows_the_end_of_its_log(tmp_path: Path) -> None:

@@ -240,6 +240,29 @@ def test_a_spent_budget_is_said(fake: OfSignature) -> None:
     assert "4 problems without a row: the budget was spent" in text
 
 
+def test_few_kernels_of_a_part_of_the_problems_are_said_to_be_so(
+    fake: OfSignature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A measurement lasts ten seconds."""
+    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: 10.0 * fake.calls)
+    text = ok(*TUNE, "--budget", "25s", "--within", "20%", "--min-improvement", "0")
+    assert "these kernels were chosen for 1 problem; 3 others may need further ones" in text
+    assert "3 problems without a row: the budget was spent" in text
+    assert len(rows()) == 1
+    assert "may need further ones" not in ok(*TUNE, "--resume", "--within", "20%")
+
+
+@pytest.mark.parametrize("where", [(), ("--scheduler", "local")])
+def test_with_a_candidate_that_was_never_timed_no_choice_is_called_the_fewest(
+    fake: OfSignature, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
+    fake.ends = {"gemm_bf16_rcr_host_1x32_1x512x1024_t0": MeasureStatus.LATE}
+    assert as_json(*TUNE, *where, "--within", "100%")["fewest"] is False
+    fake.ends = {}
+    assert as_json(*TUNE, *where, "--within", "100%", "--resume")["fewest"] is True
+
+
 def test_only_kernels_that_fit_a_glob(fake: OfSignature) -> None:
     document = as_json(*TUNE, "--kernels", "*_4x16_*", "--kernels", "*_6x16_*")
     assert [one["tried"] for one in document["problems"]] == [2] * 4
@@ -267,6 +290,7 @@ def test_its_own_table_is_retuned_with_every_op(fake: OfSignature) -> None:
 
 REFUSED = [
     (("--target", "gfx942"), "gfx942:304: no such GPU is there. Build here with --build-only --work DIR"),
+    (("--target", "mi300x", "--retune", "all"), "the emulator counts instructions, which is no time"),
     (("--budget", "soon"), "--budget takes seconds"),
     (("--min-improvement", "x"), "--min-improvement takes per cent"),
     (("--within", "101%"), "--within takes per cent"),

@@ -67,6 +67,20 @@ def test_what_the_efforts_end_leaves_is_late_and_the_process_is_replaced(bad: Ba
     assert [row.status for row in (*late, *after)] == [MeasureStatus.LATE, MeasureStatus.LATE, MeasureStatus.OK]
 
 
+def test_no_process_is_started_that_would_not_be_ready_before_the_efforts_end(
+    bad: Bad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = (bad.candidates["right"],)
+    with bad.measurer() as measurer:
+        measurer.measure(bad.problem(), right, QUICK)
+        measurer.renew()
+        with monkeypatch.context() as patch:
+            patch.setattr(measurer, "_start", lambda: pytest.fail("it was started"))
+            (late,) = measurer.measure(bad.problem(), right, replace(QUICK, ends=0.001))
+        (after,) = measurer.measure(bad.problem(), right, replace(QUICK, ends=60.0))
+    assert (late.status, after.status) == (MeasureStatus.LATE, MeasureStatus.OK)
+
+
 def test_a_peer_is_timed_in_the_same_turns(bad: Bad) -> None:
     some = tuple(bad.candidates[act] for act in ("aborts", "right", "crashes_later"))
     with bad.measurer() as measurer:

@@ -213,6 +213,20 @@ def test_what_an_older_table_takes_is_timed_beside_the_winner_in_several_process
     assert tune(fake, tmp_path / "j", Options(older=older)).measured == 0 and fake.calls == calls
 
 
+def test_a_turn_that_has_too_little_time_for_anything_is_the_last(tmp_path: Path) -> None:
+    class Ending(FakeMeasurer):
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            if self.process == 1:
+                return super().measure(problem, candidates, effort, done)
+            assert self.process == 2, "another turn was begun"
+            return tuple(Measured(one, MeasureStatus.LATE, "late") for one in candidates)
+
+    times = {NAMES[0]: 100.0, NAMES[1]: 102.0}
+    fake = Ending([*times], lambda _, one: times[one.instance], layout=0.01, usual=NAMES[1])
+    found = tune(fake, tmp_path / "j", Options(budget=1000, min_improvement=0))
+    assert fake.process == 2 and found.doubtful and all(one.is_row for one in found.every)
+
+
 def test_doubt_leaves_time_for_turns_beside_an_older_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A measurement lasts a second, and what selection takes is at the tolerance, so that no winner becomes certain."""
     now = [0.0]
@@ -247,6 +261,53 @@ def test_within_a_bound_few_kernels_do_and_each_row_is_confirmed_within_it(tmp_p
         assert best.winner is not None
         assert one.winner.median_us <= 1.25 * best.winner.median_us
         assert (one.problem.text, one.winner.candidate) in confirmed
+
+
+class Timed(FakeMeasurer):
+    """Each candidate takes a second of the clock `now`; none is begun beyond the limit."""
+
+    now = 0.0
+
+    def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+        count = max(1, min(int(effort.limit), len(candidates))) if effort.limit else len(candidates)
+        self.now += count
+        timed = super().measure(problem, candidates[:count], effort, done)
+        return (*timed, *(Measured(one, MeasureStatus.LATE, "late") for one in candidates[count:]))
+
+
+@pytest.mark.parametrize("within", [0.25, None])
+def test_a_spent_budget_leaves_rows_out_and_no_cover_of_a_part_is_called_the_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: float | None
+) -> None:
+    fake = Timed(NAMES)
+    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: fake.now)
+    found = tune(fake, tmp_path / "j", Options(budget=9, min_improvement=0, within=within))
+    timed = [one for one in found.every if one.winner is not None]
+    assert 0 < len(timed) < len(KEYS) and found.late
+    assert {one.why for one in found.every if one.winner is None} == {"the budget was spent"}
+    assert [one.is_row for one in found.every] == [one.winner is not None for one in found.every]
+    assert found.is_least is (None if within is None else False)
+    known = Known("c0de", RUNGS, read_journals([tmp_path / "j"]).records)
+    for one in timed:
+        assert one.winner is not None
+        best = min(time.median_us for time in known.best(one.problem.text).values())
+        assert one.winner.median_us <= (1 + (within or 0.02)) * best
+    rest = tune(fake, tmp_path / "j", Options(min_improvement=0, within=within))
+    assert all(one.is_row for one in rest.every) and rest.is_least is (None if within is None else True)
+
+
+def test_what_was_timed_once_and_not_confirmed_hides_no_smaller_cover(tmp_path: Path) -> None:
+    class Short(FakeMeasurer):
+        """The last rung of the first turn ends after one candidate."""
+
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            count = 1 if effort.most == CONFIRM.effort.most and self.process == 1 else len(candidates)
+            timed = super().measure(problem, candidates[:count], effort, done)
+            return (*timed, *(Measured(one, MeasureStatus.LATE, "late") for one in candidates[count:]))
+
+    found = tune(Short(NAMES), tmp_path / "j", Options(within=0.25))
+    assert found.late and all(one.winner is not None for one in found.every)
+    assert found.is_least is True
 
 
 def test_a_kernel_that_only_noise_put_within_the_bound_is_not_taken(tmp_path: Path) -> None:

@@ -109,6 +109,8 @@ def test_what_was_found_is_no_miss(line: str) -> None:
         ("shape is M:6, N:512, K:128, not found tuned config in CKGEMM, will", "the module of table 'CKGEMM'"),
         ("shape is M:6, N:512, K:128, q_dtype_w:torch.int9, " + TABLE.format("a8w8"), "type 'torch.int9'"),
         ("shape is M:6, N:512, K:128, " + TABLE.format("a8w8"), "must name the type"),
+        ("shape is M:6, N:512, " + TABLE.format("a8w8_blockscale"), "'not found tuned config' does not say its sizes"),
+        ("[fused_moe] using 1stage default for tokens 6", "'[fused_moe] using 1stage default for' does not say"),
         (MOE.format("256, 1, 2"), "other columns"),
         (MOE.format(KEY.format(FP8, FP8, "QuantType.per_9")), "QuantType.per_9"),
         (

@@ -134,7 +134,7 @@ def run_step(
 ) -> None:
     """Runs a step of a CMake build; InputError (B001) with the end of its output where it fails.
 
-    `say` hears how many of the build's edges are done; the whole output is added to the file `log`.
+    `say` hears how many of the build's edges are done, as a `Part`; the whole output is added to the file `log`.
     """
     environment = {**os.environ, "PYTHONPATH": _python_path()}
     last: deque[str] = deque(maxlen=_LOG_LINES)
@@ -150,7 +150,7 @@ def run_step(
             whole.write(line)
             last.append(line.rstrip("\n"))
             if say is not None and (done := _EDGES.match(line)) is not None:
-                say(f"compiling, {pace.text(Standing(int(done[2]), int(done[1])))}")
+                say(pace.part("compiling, ", Standing(int(done[2]), int(done[1]))))
     if running.returncode:
         raise InputError(
             [

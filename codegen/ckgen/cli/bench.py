@@ -17,19 +17,21 @@ from ckgen.cli.options import (
     json_option,
     kernel_set_option,
     kernels_option,
+    quiet_option,
     timing_scheduler_option,
     tuning_option,
     work_option,
 )
 from ckgen.cli.output import columns, plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
+from ckgen.progress import Pace, Part, Standing
 
 if TYPE_CHECKING:
     from ckgen.fuzz.case import Case
     from ckgen.measure.bench import Asked, Bench
     from ckgen.measure.local import LocalMeasurer
     from ckgen.model.target import Target
-    from ckgen.progress import Progress, Standing
+    from ckgen.progress import Progress
 
 FINDINGS = 1
 _FINE = ("ok", "refused")
@@ -82,6 +84,7 @@ def _variable(name: str) -> dict[str, Any]:
 @click.option("--out", type=PATH, metavar="JSONL", help="Append a line of JSON for each row.")
 @click.option("--csv", "csv_file", type=PATH, metavar="CSV", help="Write all rows as CSV.")
 @json_option
+@quiet_option
 def command(**params: Any) -> int:
     """Time the kernels that can run a problem, every one verified.
 
@@ -162,11 +165,12 @@ def _rows(
 
     found: list[dict[str, Any]] = []
     for number, asked in enumerate(every, 1):
-        what = f"problem {number} of {len(every)}"
-        line.step(f"{what}: verifying")
+        what, pace = f"problem {number} of {len(every)}", Pace()
+        line.step(Part(f"{what}: verifying", (number - 1) / len(every)))
 
-        def heard(ended: int, wanted: int, what: str = what) -> None:
-            line.show(f"{what}: {ended} of {plural(wanted, 'candidate')}")
+        def heard(ended: int, wanted: int, what: str = what, before: int = number - 1, pace: Pace = pace) -> None:
+            told = pace.part(f"{what}, candidates: ", Standing(wanted, ended))
+            line.show(Part(told, (before + told.fraction) / len(every)))
 
         found += _kept(params, rows_of(measurer, asked, heard))
     return found
@@ -185,10 +189,7 @@ def _by_workers(
     found: dict[Asked, list[dict[str, Any]]] = {}
     tasks = [(bench, asked) for asked in every]
     with progress("waiting for workers") as line:
-
-        def heard(standing: Standing) -> None:
-            line.show(f"{standing.done} of {plural(standing.total, 'problem')}")
-
+        heard = line.counting("problems")
         for (_, asked), rows in timed_on(tasks, rows_on_worker, params["scheduler"], target, heard):
             if isinstance(rows, Lost):
                 say(f"{asked.problem.text()}: every worker that had it died")

@@ -13,7 +13,7 @@ from ckgen.cli.option_values import ops_of, words
 from ckgen.cli.options import json_option, ops_option, quiet_option
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
-from ckgen.progress import duration, rate_text
+from ckgen.progress import Part, duration, rate_text
 
 if TYPE_CHECKING:
     from ckgen.extension import Emulate
@@ -76,7 +76,10 @@ def _run(params: Mapping[str, Any], case: Case | None, emulate: Emulate | None, 
             params["seed"],
             seconds,
             lambda report: line.show(
-                _standing(report, seconds), min(max(report.seconds / seconds, report.cases / (count or math.inf)), 1)
+                Part(
+                    _standing(report, seconds),
+                    min(max(report.seconds / seconds, report.cases / (count or math.inf)), 1),
+                )
             ),
             count,
         )

@@ -17,7 +17,7 @@ from ckgen.cli.heuristic_input import (
     tables_options,
 )
 from ckgen.cli.option_values import ranks
-from ckgen.cli.options import PATH
+from ckgen.cli.options import PATH, quiet_option
 from ckgen.cli.output import progress, show, show_json
 from ckgen.model.errors import UsageError
 
@@ -41,6 +41,7 @@ _SHORT = "Say how often rules and plainer ways take the measured winner, and wha
 @click.option("--model", "models", type=PATH, multiple=True, metavar="CONFIG", help=_MODEL)
 @click.option("--tp", default="1,2,4,8", show_default=True, metavar="LIST", help="Numbers of ranks of --model.")
 @growth_options
+@quiet_option
 def command(**params: Any) -> int:
     """Say how often rules and plainer ways take the measured winner, and what they lose.
 

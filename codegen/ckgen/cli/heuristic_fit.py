@@ -8,7 +8,7 @@ import click
 
 from ckgen.cli.errors import Command
 from ckgen.cli.heuristic_input import growth_of, growth_options, measurements, rule_options, tables_options
-from ckgen.cli.options import PATH
+from ckgen.cli.options import PATH, quiet_option
 from ckgen.cli.output import plural, progress, say, show_json
 
 
@@ -17,6 +17,7 @@ from ckgen.cli.output import plural, progress, say, show_json
 @tables_options
 @growth_options
 @click.option("--out", type=PATH, metavar="JSON", help="Write the rule there.  [default: print it]")
+@quiet_option
 def command(**params: Any) -> int:
     """Fit a decision rule to the measured winners of a module, or to every candidate's times of a signature.
 

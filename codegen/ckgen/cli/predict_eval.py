@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
+from ckgen.cli.options import quiet_option
 from ckgen.cli.output import columns, plural, progress, show, show_json
 from ckgen.cli.predict_input import rows_options, weighed_sets
 from ckgen.model.errors import UsageError
+from ckgen.progress import Part
 
 if TYPE_CHECKING:
     from ckgen.predict.arrays import Weighed
@@ -28,6 +30,7 @@ _HEAD = (
 @rows_options
 @click.option("--folds", type=click.IntRange(0, 64), default=0, show_default=True, help=_FOLDS)
 @click.option("--by-file", is_flag=True, help=_BY_FILE)
+@quiet_option
 def command(**params: Any) -> int:
     """Say how far predicted times are from those of tables, by module, target and M.
 
@@ -44,7 +47,8 @@ def command(**params: Any) -> int:
     found: list[tuple[Weighed, dict[str, Score]]] = []
     with progress("judging") as line:
         for number, sets in enumerate(kinds, 1):
-            line.show(f"{number} of {plural(len(kinds), 'kind')}: {' '.join(sets[0].found.kind)}")
+            of = f"{number} of {plural(len(kinds), 'kind')}: {' '.join(sets[0].found.kind)}"
+            line.show(Part(of, (number - 1) / len(kinds)))
             found += zip(sets, judge(sets, params["folds"], params["by_file"]), strict=True)
     held = "file" if params["by_file"] else f"{params['folds']} folds" if params["folds"] else "none"
     if params["as_json"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckgen.cli.errors import Command
-from ckgen.cli.options import PATH
+from ckgen.cli.options import PATH, quiet_option
 from ckgen.cli.output import progress, say, show_json
 from ckgen.cli.predict_input import rows_options, weighed_sets
 
@@ -22,6 +22,7 @@ _FOLDS = 4
 @click.command(cls=Command, name="fit", short_help="Fit the constants of a module on an arch to tables.")
 @rows_options
 @click.option("--out", type=PATH, metavar="FOLDER", help="Write a file for each there.  [default: print them]")
+@quiet_option
 def command(**params: Any) -> int:
     """Fit the constants of each module on an arch to the timed rows of tables.
 

@@ -17,6 +17,7 @@ from ckgen.cli.options import (
     json_option,
     kernel_set_option,
     kernels_option,
+    quiet_option,
     timing_scheduler_option,
     tuning_option,
     work_option,
@@ -78,6 +79,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @build_only_option
 @work_option
 @json_option
+@quiet_option
 def command(**params: Any) -> int:
     """Time every candidate, and write the table of the winners.
 
@@ -250,10 +252,7 @@ def _by_workers(
     from ckgen.tune.remote import tune_on
 
     with progress("waiting for workers") as line:
-        return tune_on(
-            scheduler, target, ladders, device, options, held, journal,
-            lambda standing: line.show(f"{standing.done} of {plural(standing.total, 'ladder')}"),
-        )  # fmt: skip
+        return tune_on(scheduler, target, ladders, device, options, held, journal, line.counting("ladders"))
 
 
 def _options(params: Mapping[str, Any], target: Target) -> Options:

@@ -24,6 +24,9 @@ def text_of(outcome: Outcome, known: Known, changes: Sequence[Change], out: Path
     kernels = {one.winner.candidate.instance for one in rows if one.winner is not None}
     no_fewer = {None: "", True: ", no fewer would do", False: ", fewer might do"}[outcome.is_least]
     lines.append(f"{out}: {plural(len(rows), 'row')} of {plural(len(kernels), 'kernel')}{no_fewer}")
+    if outcome.is_least is not None and len(timed) < len(every):
+        left = plural(len(every) - len(timed), "other")
+        lines.append(f"these kernels were chosen for {plural(len(timed), 'problem')}; {left} may need further ones")
     whys = Counter(one.why for one in every if not one.is_row)
     lines += [f"{plural(count, 'problem')} without a row: {why}" for why, count in whys.most_common()]
     made = f"{plural(outcome.measured, 'measurement')} made, {outcome.known:,} known"

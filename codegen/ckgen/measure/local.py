@@ -67,8 +67,9 @@ def _demand_gpu(target: Target) -> None:
         seen = ", ".join(str(one) for one in found if one is not None)
         raise UsageError(
             f"{target}: no such GPU is there{f' ({seen} is)' if seen else ''}. Build here with --build-only --work DIR,"
-            " and measure with the same command and DIR where the GPU is. Host twins run its instances on this CPU,"
-            " which says nothing of their time on the GPU; `ckgen bench --twins` times them nevertheless"
+            " and measure with the same command and DIR where the GPU is. A simulated one is not measured: the emulator"
+            " counts instructions, which is no time, and host twins run its instances on this CPU, which says nothing"
+            " of their time on the GPU; `ckgen bench --twins` times them nevertheless"
         )
 
 
@@ -114,6 +115,7 @@ class LocalMeasurer:
         self.library, self.conditions = library, conditions
         self._target, self._limits = contents.target, limits
         self._place = place
+        self._starting = 0.0
         free = 0 if place is Place.DEVICE else _free()  # a driver maps the addresses of all memory that there is
         settings = {"memory": limits.memory or free, "place": place.value, "conditions": asdict(conditions)}
         settings["parent"] = os.getpid()
@@ -178,6 +180,9 @@ class LocalMeasurer:
         found = Comparison(problem, candidates, peers, effort, self.digest, done)
         until = time.monotonic() + effort.ends if effort.ends else math.inf
         while found.left:
+            if not self._process.is_running and time.monotonic() + self._starting >= until:
+                found.late()
+                break
             self._send(found.request())
             self._listen(found, until)
         return found
@@ -231,7 +236,9 @@ class LocalMeasurer:
 
     def _start(self) -> None:
         """CkgenError where the library is no longer the one that was to be measured."""
+        began = time.monotonic()
         ran = self._process.start()
+        self._starting = time.monotonic() - began
         if ran != self.digest:
             self._process.end()
             raise CkgenError(

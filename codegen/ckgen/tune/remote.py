@@ -17,7 +17,7 @@ from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.gathered import Gathered
 from ckgen.tune.journal import Contents, Header, Journal, read_journals
 from ckgen.tune.problems import Problem
-from ckgen.tune.run import Options, Outcome, Tuned, Tuner, judged, with_turns
+from ckgen.tune.run import Options, Outcome, Tuned, Tuner, is_whole, judged, with_turns
 from ckgen.tune.search import CONFIRM, Searched
 
 LOST = "every worker that had it died"
@@ -151,7 +151,8 @@ class _Beside:
         winners: Mapping[Problem, Candidate] = {}
         while asked:
             try:
-                winners, found.is_least = of_few_kernels(asked, known, within, self._ask)
+                winners, is_least = of_few_kernels(asked, known, within, self._ask)
+                found.is_least = is_least and is_whole(found.every, known)
                 break
             except _Gone as gone:
                 asked = [one for one in asked if one not in gone.problems]

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
+from ckgen.progress import Pace, Part, Standing
 from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.journal import Contents, Keeper
 from ckgen.tune.known import Known
@@ -19,6 +20,7 @@ from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import Contest, Verdict, verdicts
 
 Heard = Callable[[str], None]
+"""Hears what goes on, of most a `Part`."""
 NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
@@ -86,7 +88,8 @@ class Tuned:
 class Outcome:
     """All problems' ends, in ladders; how many measurements were made, and how many journals knew.
 
-    `is_least`: whether no fewer kernels would do, None where that was not asked. `lost`: problems of ladders whose
+    `is_least`: whether no fewer kernels would do, None where that was not asked; False where candidates of a problem
+    with a winner were never timed, as any of them might do for others too. `lost`: problems of ladders whose
     workers of a cluster all died. `late`: candidates that were not timed, because their problem's share of the
     budget was over; another run with the journal times them. `doubtful`: problems whose winner is not certain after all
     turns that there are, or that the budget gave.
@@ -120,10 +123,20 @@ def with_turns(one: Tuned, turns: Sequence[Turn], failed: Iterable[Measured] = (
     return replace(one, searched=replace(one.searched, confirmed=pooled(turns), failed=every))
 
 
+def is_whole(every: Iterable[Tuned], known: Known) -> bool:
+    """Whether of each problem that was timed all candidates were, at some rung."""
+    for one in every:
+        late = {failed.candidate for failed in one.searched.failed if failed.status is MeasureStatus.LATE}
+        if one.searched.confirmed and not late <= known.best(one.problem.text).keys():
+            return False
+    return True
+
+
 def judged(one: Tuned, winner: Candidate | None, min_improvement: float) -> Tuned:
     """Whether the winner beats what selection takes."""
     if winner is None:
-        return one if one.why else replace(one, why="no candidate could be timed")
+        is_late = any(failed.status is MeasureStatus.LATE for failed in one.searched.failed)
+        return one if one.why else replace(one, why=SPENT if is_late else "no candidate could be timed")
     done = replace(one, winner=one.searched.confirmed[winner], is_row=True, why="")
     gain = done.gain
     if gain is None or not min_improvement or gain >= min_improvement:
@@ -146,14 +159,15 @@ class Tuner:
         self._selected = {one.problem: one.selected for one in contents.asked if one.code == code}
         self._together = max((record.together for record in contents.records), default=0)
         self._ends = time.monotonic() + options.budget if options.budget is not None else None
-        self._left = 0
+        self._total = self._left = 0
+        self._pace = Pace()
         self._turn = 1
         self._failed: dict[str, list[Measured]] = {}
         self._out = Outcome()
 
     def tune(self, ladders: Sequence[Sequence[Problem]]) -> Outcome:
         """Every problem's end. What fails is in it, and ends nothing."""
-        self._left = sum(map(len, ladders))
+        self._total = self._left = sum(map(len, ladders))
         for ladder in ladders:
             self._out.ladders.append([self._search(problem) for problem in ladder])
         winners = self._settled()
@@ -186,7 +200,8 @@ class Tuner:
                 part = share * (1.0 if self._options.exhaustive else _PART[rung.name])
                 effort = replace(effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST))
                 effort = replace(effort, ends=self._seconds_to_end())
-            self._heard(f"{problem.key}: {rung.name}, {len(asked)} candidates; {self._left} problems left")
+            done = self._total - self._left - 1
+            self._say(f"{problem.key}: {rung.name}, {len(asked)} candidates; problems: ", done, self._total)
             return self._measure(problem, rung.name, asked, effort)
 
         wanted = [one for one in (selected, self._options.older.get(problem.text)) if one is not None]
@@ -205,11 +220,15 @@ class Tuner:
                 self._out.doubtful = sum(not verdict.is_certain for verdict in found.values())
                 return {one: verdict.winner for one, verdict in found.items() if verdict.winner is not None}
             self._turn += 1
+            self._pace = Pace()
             self._measurer.renew()
+            before = self._out.measured + self._out.known
             for number, (problem, candidates) in enumerate(asked.items()):
-                left = len(asked) - number
-                self._heard(f"{problem.key}: in doubt, {len(candidates)} candidates; {left} problems left")
+                of = f"{len(candidates)} candidates, turn {self._turn}"
+                self._say(f"{problem.key}: in doubt, {of}; problems: ", number, len(asked))
                 self._ask(problem, candidates)
+            if self._out.measured + self._out.known == before and self._ends is not None:
+                self._ends = time.monotonic()  # what is left is too little for anything
 
     def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
         for ladder in self._out.ladders:
@@ -251,7 +270,8 @@ class Tuner:
             for problem, candidates in missing.items():
                 self._ask(problem, candidates, is_free=True)
 
-        return of_few_kernels(timed, self.known, within, confirm)
+        winners, is_least = of_few_kernels(timed, self.known, within, confirm)
+        return winners, is_least and is_whole(self._out.every, self.known)
 
     def _compare(self, winners: Mapping[Problem, Candidate]) -> None:
         """Times winners that an older table does not have beside what it has, in some further processes."""
@@ -299,6 +319,12 @@ class Tuner:
         for measured in self._measurer.measure(problem.case, missing, effort, done):
             done(measured)
         return found
+
+    def _say(self, what: str, done: int, total: int) -> None:
+        """What goes on, how far it is, and how long it may still last, at most where there is a budget."""
+        left, budget = self._seconds_left(), self._options.budget
+        part = self._pace.part(what, Standing(total, done, seconds_left=left))
+        self._heard(Part(part, 1 - left / budget) if left is not None and budget else part)
 
     def _selection(self, problem: Problem) -> Candidate | None:
         if problem.text not in self._selected:

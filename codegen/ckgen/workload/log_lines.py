@@ -27,6 +27,7 @@ _GEMM = re.compile(
 )
 _FIELD = re.compile(r"(q_dtype_w|dtype|otype|bias|scaleAB|bpreshuffle)\s*[:=]\s*'?([\w.]+)'?")
 _MOE = re.compile(r"\[fused_moe\] using \S+ default for \(([^()]*)\)")
+_OTHER = re.compile(r"not found tuned config|\[fused_moe\] using \S+ default for")
 _OWN = re.compile(
     r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9}),(?P<sizes>[^,]*),(?P<tier>[^,]*),"
 )
@@ -74,8 +75,11 @@ def _shape(line: str, flavour: Fp8Flavour | None) -> AskedShape | None:
         return _gemm(gemm, flavour)
     if (moe := _MOE.search(line)) is not None:
         return _moe(moe[1], flavour)
-    own = _OWN.search(line)
-    return _own(own) if own is not None and own["tier"] in _MISSED else None
+    if (own := _OWN.search(line)) is not None:
+        return _own(own) if own["tier"] in _MISSED else None
+    if (other := _OTHER.search(line)) is not None:
+        raise _Unread(f"a line with '{other[0]}' does not say its sizes as they are known")
+    return None
 
 
 def _gemm(found: re.Match[str], flavour: Fp8Flavour | None) -> AskedShape:
