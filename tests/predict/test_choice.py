@@ -7,8 +7,8 @@ import pytest
 
 from ckgen.cli.predict_input import weighed_sets
 from ckgen.families.gemm.predicted.constants import constants_that_choose
-from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
 from ckgen.families.gemm.predicted.gpu_work import kernel_of
+from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
 from ckgen.model.tuned_row import Shape
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.choice import ranked
