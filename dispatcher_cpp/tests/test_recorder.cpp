@@ -268,6 +268,7 @@ TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
   constexpr int kKilled = 8;
   int told[2];
   ASSERT_EQ(pipe(told), 0);
+  std::vector<int> recorded;
   for (int p = 0; p < kKilled; ++p) {
     const pid_t child = fork();
     if (child == 0) {
@@ -277,22 +278,26 @@ TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
         if (write(told[1], &m, sizeof m) != sizeof m) _exit(1);
       }
     }
-    usleep(static_cast<useconds_t>(3000 + 500 * p));
+    int m = 0;
+    while (m < 1000 * (p + 1)) {  // until this child has recorded, however slow the machine
+      ASSERT_EQ(read(told[0], &m, sizeof m), static_cast<ssize_t>(sizeof m));
+      recorded.push_back(m);
+    }
+    usleep(static_cast<useconds_t>(500 * p));
     kill(child, SIGKILL);
   }
   await(kKilled, was_killed);
   close(told[1]);
+  for (int m = 0; read(told[0], &m, sizeof m) == sizeof m;) recorded.push_back(m);
+  close(told[0]);
   std::set<std::string> found;
   for (const Lines& lines : files()) {
     ASSERT_EQ(lines.at(0), kColumns);
     for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), ','), 10);
     found.insert(lines.begin(), lines.end());
   }
-  int recorded = 0;
-  for (int m = 0; read(told[0], &m, sizeof m) == sizeof m; ++recorded)
+  for (const int m : recorded)
     EXPECT_EQ(found.count("gfx942,304,gemm_fp16_rcr,0," + std::to_string(m) + ",300,100,0,0,,1"), 1U) << m;
-  close(told[0]);
-  EXPECT_GT(recorded, 0);
 }
 
 TEST_F(RecorderTest, AFullDiskLeavesWholeLines) {
