@@ -23,7 +23,9 @@ def test_a_kind_that_was_not_fitted_has_the_geometric_mean_of_its_vendor(arch: s
     assert ("nothing was measured on" in chosen.source) is (arch == "gfx1201")
 
 
-def test_a_file_of_a_slower_machine_bends_the_times_of_all_less_than_without_a_part_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_a_slower_machine_bends_no_times_where_it_has_a_part_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ((one,),) = weighed_sets({"arch": "gfx942", "module": "a8w8_blockscale_bpreshuffle", "tables": ()})
     slow = max(row.file for row in one.found.rows)
     rows = tuple(replace(row, us=row.us * 1.3) if row.file == slow else row for row in one.found.rows)
