@@ -74,6 +74,7 @@ Set set_of(Tier tier) {
     case Tier::near_: return near;
     case Tier::far_: return far;
     case Tier::heuristic:
+    case Tier::predicted:
     case Tier::other_cu:
     case Tier::default_: return untuned;
     default: return set_count;

@@ -2,7 +2,7 @@
 
 A module named `select` would hide the standard library's from every benchmark, so the file is not called that. Making
 the Problem is included. Peers as in lookup.py; what they find is less: no rules are checked, and no M between rows has
-an answer. Tier `untuned`: heuristic, other_cu and default.
+an answer. Tier `untuned`: heuristic, predicted, other_cu and default.
 """
 
 from __future__ import annotations

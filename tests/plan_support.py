@@ -116,5 +116,5 @@ def told(plan: GenerationPlan) -> list[tuple[object, ...]]:
 
 
 def without_rules(plan: GenerationPlan) -> GenerationPlan:
-    """The plan as it is where no decision rule ships."""
-    return replace(plan, units=tuple(replace(unit, heuristics=()) for unit in plan.units))
+    """The plan as it is where no decision rule ships, and nothing that predicted times choose by."""
+    return replace(plan, units=tuple(replace(unit, heuristics=(), predicted={}) for unit in plan.units))

@@ -245,7 +245,7 @@ TEST_F(CApi, CountersAndWhatIsTunedAreTold) {
   counters.size = sizeof counters;
   ASSERT_EQ(ckgen_read_counters(counting, &counters, message()), CKGEN_OK) << text;
   EXPECT_EQ(counters.tiers[2], 1U);
-  EXPECT_EQ(counters.tiers[5], 2U);
+  EXPECT_EQ(counters.tiers[6], 2U);
   EXPECT_EQ(counters.hits, 1U);
   EXPECT_EQ(counters.misses, 2U);
   uint64_t digest = 0;

@@ -10,6 +10,7 @@ import pytest
 from cli_support import LARGE, SMALL, as_json, ok, row, run, table, write
 
 from ckgen.families.gemm.heuristic import published_for
+from ckgen.families.gemm.predicted.ticks import timed
 
 FIELDS = [
     "target",
@@ -29,8 +30,9 @@ FIELDS = [
 
 @pytest.fixture(autouse=True)
 def of_published_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Block scale on gfx950 then has no rule, so that the tiers below one are reached."""
+    """Block scale on gfx950 then has no rule and nothing predicted, so that the tiers below these are reached."""
     monkeypatch.setattr("ckgen.families.gemm.family.heuristic_for", published_for)
+    monkeypatch.setattr("ckgen.families.gemm.family.timed", lambda instances: {})
 
 
 def asked(shape: str, *more: str, target: str = "gfx942", signature: str = "a8w8_blockscale") -> tuple[str, ...]:
@@ -76,6 +78,14 @@ def test_an_exact_row_answers_with_its_kernel_and_place(tiny: Path) -> None:
 def test_every_tier_is_reached(tiny: Path, shape: str, target: str, tier: str, source: str | None) -> None:
     found = look(shape, target=target)
     assert (found["tier"], found["source"]) == (tier, source)
+
+
+@pytest.mark.parametrize("shape, target", [("4000,512,7168", "gfx950"), ("32,512,7168", "gfx950:128")])
+def test_predicted_times_answer_before_rows_of_other_sizes_and_counts(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, shape: str, target: str
+) -> None:
+    monkeypatch.setattr("ckgen.families.gemm.family.timed", timed)
+    assert (look(shape, target=target)["tier"], look("32,512,7168", target="gfx950")["tier"]) == ("predicted", "exact")
 
 
 def test_other_counts_of_the_arch_only_help_where_the_library_is_built_for_them(tiny: Path) -> None:
@@ -184,7 +194,8 @@ class TestExplain:
         assert found == as_json("lookup", *arguments)
         assert [(step["tier"], step["status"]) for step in steps] == [
             ("forced", "absent"), ("override", "absent"), ("exact", "absent"), ("near", "taken"),
-            ("heuristic", "not_tried"), ("far", "not_tried"), ("other_cu", "not_tried"), ("default", "not_tried"),
+            ("heuristic", "not_tried"), ("predicted", "not_tried"), ("far", "not_tried"), ("other_cu", "not_tried"),
+            ("default", "not_tried"),
         ]  # fmt: skip
         assert (steps[3]["source"], steps[3]["instance"]) == (found["source"], found["instance"])
 

@@ -78,7 +78,8 @@ def test_a_trail_as_data(table: Path) -> None:
     steps = [one.to_json() for one in trail(query(plan, TARGETS[0], "a8w8_blockscale", 64, 512, 1024), place).steps]
     assert [(one["tier"], one["status"]) for one in steps] == [
         ("forced", "absent"), ("override", "absent"), ("exact", "taken"), ("near", "not_tried"),
-        ("heuristic", "not_tried"), ("far", "not_tried"), ("other_cu", "not_tried"), ("default", "not_tried"),
+        ("heuristic", "not_tried"), ("predicted", "not_tried"), ("far", "not_tried"), ("other_cu", "not_tried"),
+            ("default", "not_tried"),
     ]  # fmt: skip
     taken = steps[2]
     assert taken["k_batch"] == 1 and taken["source"] == "a8w8_blockscale.csv:9" and taken["rule"] is None
@@ -89,7 +90,7 @@ def test_a_trail_as_data(table: Path) -> None:
         "text": "–",
     }  # fmt: skip
     refused = trail(query(plan, TARGETS[0], "a8w8_blockscale", 64, 512, 1025), place)
-    assert {one.status.value for one in refused.steps} == {"not_tried"} and len(refused.steps) == 8
+    assert {one.status.value for one in refused.steps} == {"not_tried"} and len(refused.steps) == 9
 
 
 @cache

@@ -187,7 +187,7 @@ def test_minimal_answers_wherever_a_default_does(tables: Path) -> None:
                 if check(unit.signature, shape) is not None or not before:
                     continue
                 found = select(GemmQuery(minimal, target, unit.signature, shape))
-                assert found.tier is Tier.DEFAULT, (unit.name, target, shape)
+                assert found.tier in (Tier.PREDICTED, Tier.DEFAULT), (unit.name, target, shape)
                 asked += 1
     assert asked > 500
     assert sum(map(len, (minimal.instances,))) * 2 < len(everything.instances)

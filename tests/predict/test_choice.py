@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ckgen.cli.predict_input import weighed_sets
-from ckgen.families.gemm.predicted.constants import constants_that_order
-from ckgen.families.gemm.predicted.default_cost import predicted_cost, works_of
+from ckgen.families.gemm.predicted.constants import constants_that_choose
 from ckgen.families.gemm.predicted.gpu_work import kernel_of
+from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
 from ckgen.model.tuned_row import Shape
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.choice import ranked
@@ -83,14 +83,14 @@ def test_a_kernel_that_tables_never_held_ranks_by_its_time_alone(drawn: Weighed)
     assert found.rank_factor(other, 1) == 1.0 and found.rank_factor(other, 2) == found.splits["2"]
 
 
-def test_defaults_are_chosen_by_the_ranks_of_their_kernels() -> None:
-    """Where a problem is large, launch and splits, which integer costs leave out, are nothing."""
+def test_ticks_are_times_with_the_ranks_of_their_kernels() -> None:
+    """But for splits, which no tick counts."""
     ((real,),) = weighed_sets({"arch": "gfx942", "module": "a8w8_bpreshuffle", "tables": ()})
-    constants = constants_that_order(*real.found.kind)
-    works = works_of((instance for instance, _ in real.found.candidates), "gfx942")
-    assert constants is not None and works is not None and min(constants.kernels.values()) < 0.9
-    shape = Shape(0, 20480, 20480, 8192)
-    large = Weighed(replace(real.found, rows=(Won(shape, 0, 1.0, "large"),)), replace(real.chip, gb_per_s=5300.0))
-    ranked_us = large.predicted(replace(constants, launch=1e-9))[0] * large.ranked(constants)
-    ticks = np.array([predicted_cost(work, shape, real.chip.cu_num) for work in works])
-    assert ticks / ranked_us == pytest.approx(256 * real.chip.mhz, rel=0.01)
+    constants = constants_that_choose(*real.found.kind)
+    assert constants is not None and min(constants.kernels.values()) < 0.9
+    works = [work_on(instance, "gfx942") for instance, _ in real.found.candidates]
+    for shape in (Shape(0, 20480, 20480, 8192), Shape(0, 1, 512, 2048)):
+        asked = Weighed(replace(real.found, rows=(Won(shape, 0, 1.0, "asked"),)), replace(real.chip, gb_per_s=5300.0))
+        ranked_us = asked.predicted(constants)[0] * asked.ranked(constants)
+        ticks = np.array([predicted_ticks(work, shape, real.chip.cu_num) for work in works])
+        assert ticks / ranked_us == pytest.approx(256 * real.chip.mhz, rel=0.01)

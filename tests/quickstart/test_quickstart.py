@@ -43,7 +43,7 @@ def test_everything_is_selected_run_and_right(built: subprocess.CompletedProcess
     targets = {result["target"] for result in results}
     assert targets == {*map(str, gpu_targets()), str(own_cpu())}
     tiers = {result["tier"] for result in results}
-    assert {"exact", "near", "heuristic", "far", "other_cu", "default", "unsupported"} <= tiers
+    assert {"exact", "near", "heuristic", "predicted", "far", "other_cu", "default", "unsupported"} <= tiers
     for result in results:
         refused = result["tier"] == "unsupported"
         assert (result["instance"] is None) == refused == bool(result["reason"]) == (result["max_error"] is None)

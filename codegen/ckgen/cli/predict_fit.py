@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckgen.predict.arrays import Weighed
 
 
-_FOLDS = 4
+_FOLDS = 8
 
 
 @click.command(cls=Command, name="fit", short_help="Fit the constants of a module on an arch to tables.")
@@ -43,7 +43,7 @@ def command(**params: Any) -> int:
                 say(f"{' '.join(sets[0].found.kind)}: {len(rows)} rows are too few to fit")
                 continue
             files = tuple(sorted({PurePath(row.file).name for row in rows}))
-            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _orders_defaults(sets)))
+            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _chooses(sets)))
     if params["out"] is None:
         show_json([document(one) for one in found])
         return 0
@@ -55,10 +55,10 @@ def command(**params: Any) -> int:
     return 0
 
 
-def _orders_defaults(sets: list[Weighed]) -> bool:
-    """Whether predicted times choose the measured winner among defaults more often than their cost, on folds."""
+def _chooses(sets: list[Weighed]) -> bool:
+    """Whether the kernel that is ranked best of all wins more rows than the default that costs least, on folds."""
     from ckgen.predict.judge import judge
 
     every = [bands["all"] for bands in judge(sets, _FOLDS, by_file=False)]
-    by_time, by_cost = (sum(one.default_rows * getattr(one, by) for one in every) for by in ("by_time", "by_cost"))
-    return bool(by_time > by_cost)
+    by_rank = sum(one.rows * one.every.first for one in every)
+    return bool(by_rank > sum(one.default_rows * one.by_cost for one in every))

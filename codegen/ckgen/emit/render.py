@@ -17,7 +17,7 @@ from ckgen.families.registry import family_of
 from ckgen.plan.model import AnyUnit, GenerationPlan
 from ckgen.version import __version__
 
-RUNTIME_ABI = 16
+RUNTIME_ABI = 17
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
@@ -157,21 +157,23 @@ def _unit(unit: AnyUnit, view: UnitView) -> dict[str, Any]:
         "instances": view.instances,
         "own_tables": view.own_tables,
         "heuristics": [_heuristic_view(heuristic, numbers) for heuristic in unit.heuristics],
-        "defaults": _defaults_view(unit.defaults, numbers, view.default_works),
+        "defaults": _defaults_view(unit.defaults, numbers),
+        "predicted": _predicted_view(view.predicted, numbers),
     }
 
 
-def _defaults_view(
-    defaults: Mapping[str, tuple[int, ...]], numbers: Sequence[str], works: Mapping[str, Sequence[str]]
-) -> list[dict[str, Any]]:
+def _defaults_view(defaults: Mapping[str, tuple[int, ...]], numbers: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {
-            "arch": cpp.identifier(arch),
-            "instances": [numbers[index] for index in indices],
-            "works": list(works.get(arch, ())),
-        }
+        {"arch": cpp.identifier(arch), "instances": [numbers[index] for index in indices]}
         for arch, indices in sorted(defaults.items())
         if indices
+    ]
+
+
+def _predicted_view(predicted: Mapping[str, Mapping[int, str]], numbers: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {"arch": cpp.identifier(arch), "works": [(numbers[index], work) for index, work in works.items()]}
+        for arch, works in sorted(predicted.items())
     ]
 
 

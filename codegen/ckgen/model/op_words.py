@@ -245,6 +245,7 @@ class Tier(Word):
     EXACT = "exact"
     NEAR = "near"
     HEURISTIC = "heuristic"
+    PREDICTED = "predicted"
     FAR = "far"
     OTHER_CU = "other_cu"
     DEFAULT = "default"
@@ -495,7 +496,7 @@ CODES: Mapping[str, Mapping[str, int]] = {
     "MoePart": {"layer": 0, "gate_up": 1, "down": 2},
     "Strategy": {"any": 0, "data_parallel": 1, "atomic": 2, "linear": 3, "tree": 4},
     "Backend": {"ck_tile": 0, "ck": 1, "hip": 2, "asm": 3, "host": 4, "cutlass": 5},
-    "Tier": {"forced": 0, "override": 1, "exact": 2, "near": 3, "heuristic": 4, "far": 5, "other_cu": 6, "default": 7, "unsupported": 8},
+    "Tier": {"forced": 0, "override": 1, "exact": 2, "near": 3, "heuristic": 4, "predicted": 5, "far": 6, "other_cu": 7, "default": 8, "unsupported": 9},
     "FmhaEntry": {"forward": 0, "append": 1, "bwd": 2},
     "FmhaBias": {"none": 0, "elementwise": 1, "alibi": 2},
     "FmhaDropout": {"none": 0, "dropout": 1, "randval": 2},

@@ -101,12 +101,14 @@ class _RegistryReader(TableReader):
         instances = [self.instance(item, usual, signature, module, place) for place, item in given]
         rules = self.items(value, "heuristics", at, may_be_empty=True) if "heuristics" in usual.unit_keys else []
         heuristics = [self._heuristic(item, family_of(signature), place, instances) for place, item in rules]
+        known = tuple(instance for instance in instances if instance is not None)
         unit: AnyUnit = UnitPlan(
             signature=signature,
-            instances=tuple(instance for instance in instances if instance is not None),
+            instances=known,
             defaults=self.defaults(value["defaults"], (*at, "defaults"), instances),
             module=module,
             heuristics=tuple(found for found in heuristics if found is not None),
+            predicted=family_of(signature).predicted(known),
         )
         return self.with_tables(unit, value["tables"], instances, (*at, "tables"))
 

@@ -53,6 +53,7 @@ def walk(query: Query) -> Iterator[Candidate]:
         return
     yield from query.measured(unit)
     yield from query.ruled(unit)
+    yield from query.predicted(unit)
     yield from query.beyond(unit)
     yield from query.of_other_cus(unit)
     yield from _from_defaults(query, unit)

@@ -183,6 +183,8 @@ def _why_absent(query: Query, tier: Tier) -> str:
     if tier is Tier.HEURISTIC:
         ruled = any(heuristic.arch == gfx for heuristic in unit.heuristics)
         return "the decision rule leads to no kernel" if ruled else f"no decision rule on {gfx}"
+    if tier is Tier.PREDICTED:
+        return "no predicted kernel takes it" if unit.predicted.get(gfx) else f"no predicted times on {gfx}"
     return f"none on {gfx}" if tier is Tier.DEFAULT else query.why_no_row(unit, tier)
 
 

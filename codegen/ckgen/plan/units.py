@@ -108,6 +108,7 @@ def build_unit(
             )
             for h in heuristics
         ),
+        predicted=family_of(signature).predicted(instances),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,10 @@ LEAST_ROWS = 80
 _LOSERS = 20
 _FASTER = 0.5
 _BEFORE = 1.0
-_DRAWN = 0.02
+_DRAWN = 1.0
+"""How strongly each logarithm is drawn to where the fit begins, against that of one row's time."""
+_FILE = 1.0
+"""The same of what all times of a file have in common, to none."""
 _SOFT = 0.15
 
 
@@ -35,7 +38,9 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
 
     A winner's time is to be met. A loser's is not known but for two things: it is no less than the winner's time, nor
     should it be predicted before the winner. Of the rows few of each layer and M are taken, of their losers some that
-    the tables tried, drawn by a fixed seed. None where fewer than `LEAST_ROWS` are left. UsageError without scipy.
+    the tables tried, drawn by a fixed seed. What times of one file have in common, its machine and its day, is fitted
+    beside and left out where rows of two files or more tell it apart. None where fewer than `LEAST_ROWS` are left.
+    UsageError without scipy.
     """
     import numpy as np
 
@@ -50,23 +55,31 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     splits = any((one.winners.sizes.k_batch > 1).any() for one in drawn)
     names = [name for name in NAMES if splits or name != "split"]
     start = np.log([getattr(START, name) for name in names] + [1.0] * len(words))
-    rows = sum(one.rows for one in drawn)
+    files = _told_apart(file for one in drawn for file in one.files)
+    places = [np.array([files.get(file, 0) for file in one.files]) for one in drawn]
 
     def read(values: npt.NDArray[Any]) -> GpuConstants:
-        numbers = [float(number) for number in np.exp(values)]
+        numbers = [float(number) for number in np.exp(values[: len(start)])]
         given: dict[str, Any] = dict(zip(names, numbers, strict=False))
         given["apart"] = min(given["apart"], 1.0)
         fitted = {name: given.get(name, getattr(START, name)) for name in NAMES}
         return GpuConstants(**fitted, pipelines=dict(zip(words, numbers[len(names) :], strict=True)))
 
     def errors(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        constants = read(values)
-        parts = [part for one in drawn for part in one.errors(constants)]
-        return np.concatenate([*parts, _DRAWN * np.sqrt(rows) * (values - start)])
+        constants, common = read(values), values[len(start) :] if files else np.zeros(1)
+        parts = [part for one, at in zip(drawn, places, strict=True) for part in one.errors(constants, common[at])]
+        return np.concatenate([*parts, _DRAWN * (values[: len(start)] - start), _FILE * common])
 
     solve: Callable[..., Any] = least_squares
-    found = solve(errors, start, loss="soft_l1", f_scale=_SOFT, max_nfev=40, diff_step=1e-3)
+    first = np.concatenate([start, np.zeros(len(files))])
+    found = solve(errors, first, loss="soft_l1", f_scale=_SOFT, max_nfev=40, diff_step=1e-3)
     return ranked(sets, held, _rounded(read(found.x)))
+
+
+def _told_apart(rows: Iterable[str]) -> dict[str, int]:
+    """A number for each file of rows; none for the only one."""
+    files = sorted(set(rows))
+    return {file: at for at, file in enumerate(files)} if len(files) > 1 else {}
 
 
 def _rounded(constants: GpuConstants) -> GpuConstants:
@@ -77,10 +90,11 @@ def _rounded(constants: GpuConstants) -> GpuConstants:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Winners with their logarithmic times, and losers, each with the number of its winner and its weight."""
+    """Winners with their logarithmic times and files, and losers, each with the number of its winner and its weight."""
 
     winners: Some
     times: npt.NDArray[Any]
+    files: tuple[str, ...]
     losers: Some
     of: npt.NDArray[Any]
     weights: npt.NDArray[Any]
@@ -89,13 +103,15 @@ class _Drawn:
     def rows(self) -> int:
         return len(self.times)
 
-    def errors(self, constants: GpuConstants) -> tuple[npt.NDArray[Any], ...]:
+    def errors(self, constants: GpuConstants, common: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+        """`common`: of each winner, what the logarithms of its file's times have in common."""
         import numpy as np
 
+        times = self.times - common
         won, lost = np.log(self.winners.predicted(constants)), np.log(self.losers.predicted(constants))
-        faster = _FASTER * self.weights * np.maximum(self.times[self.of] - lost, 0)
+        faster = _FASTER * self.weights * np.maximum(times[self.of] - lost, 0)
         before = _BEFORE * self.weights * np.maximum(won[self.of] - lost + 0.01, 0)
-        return won - self.times, faster, before
+        return won - times, faster, before
 
 
 def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
@@ -115,4 +131,5 @@ def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
     weights = 1 / np.sqrt(np.maximum(np.minimum(counts, _LOSERS)[of], 1) / 4)
     at = np.array(taken)
     times = np.log([rows[index].us for index in taken])
-    return _Drawn(one.some(at, winners), times, one.some(at[of], losers), of, weights)
+    files = tuple(rows[index].file for index in taken)
+    return _Drawn(one.some(at, winners), times, files, one.some(at[of], losers), of, weights)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckgen.families.gemm.candidates import default_cost
-from ckgen.families.gemm.predicted.constants import constants_for, mean, shipped
+from ckgen.families.gemm.predicted.constants import constants_for, standing_in
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
@@ -73,7 +73,7 @@ def judge(sets: Sequence[Weighed], folds: int, by_file: bool) -> list[dict[str, 
     """Scores by band for each set of one kind, constants fitted to layers that the judged rows have no part in.
 
     `by_file`: the layers of a file together, and fitted to none of them in any file; else in so many folds. 0 folds:
-    by the shipped constants. Where too few rows are left, by the mean of the other kinds' shipped ones.
+    by the shipped constants. Where too few rows are left, by those that stand in.
     """
     parts: Held = [frozenset()]
     if by_file:
@@ -93,11 +93,7 @@ def _constants(sets: Sequence[Weighed], held: frozenset[tuple[int, int]]) -> Gpu
     arch, module, operand = sets[0].found.kind
     if not held:
         return constants_for(arch, module, operand).constants
-    found = fit(sets, held)
-    if found is not None:
-        return found
-    others = [one.constants for one in shipped() if one.kind != sets[0].found.kind]
-    return mean(others)
+    return fit(sets, held) or standing_in(arch, module, operand).constants
 
 
 def _lines(

@@ -136,7 +136,7 @@ class CountersStruct(Sized):
 
     _fields_ = (
         ("size", c_uint64),
-        ("tiers", c_uint64 * 9),
+        ("tiers", c_uint64 * 10),
         ("hits", c_uint64),
         ("misses", c_uint64),
         ("recorded", c_uint64),

@@ -35,7 +35,7 @@ _WISHES = re.compile(r" (?:deterministic|batch_invariant)\b| strategy=\w+")
 _SIZES = re.compile(
     r"b(\d+)m(\d+)n(\d+)k(\d+)(?:(?P<groups>[gG])\d+:(?P<each>[\d*x;]+))?(?:e(\d+)t(\d+))?(?:s\d+)?[di]?(?:/\w+)?"
 )
-_MISSED = frozenset({"heuristic", "far", "other_cu", "default", "unsupported"})
+_MISSED = frozenset({"heuristic", "predicted", "far", "other_cu", "default", "unsupported"})
 
 
 @dataclass(slots=True)

@@ -56,7 +56,8 @@ typedef struct ckgen_problem {
   int32_t reserved;
 } ckgen_problem;
 
-/* As ckgen::Selection; `tier` counts forced, override, exact, near, heuristic, far, other_cu, default, unsupported. */
+/* As ckgen::Selection; `tier` counts forced, override, exact, near, heuristic, predicted, far, other_cu, default,
+ * unsupported. */
 typedef struct ckgen_selection {
   uint64_t size;
   uint32_t instance;
@@ -108,7 +109,7 @@ typedef struct ckgen_options {
 /* As ckgen::Counters: `tiers` in the order of ckgen_selection's. */
 typedef struct ckgen_counters {
   uint64_t size;
-  uint64_t tiers[9];
+  uint64_t tiers[10];
   uint64_t hits, misses, recorded, unrecorded;
 } ckgen_counters;
 

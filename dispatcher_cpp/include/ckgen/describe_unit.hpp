@@ -177,12 +177,11 @@ constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves
 }
 template <std::size_t Count>
 constexpr Defaults defaults_on(Arch arch, const std::uint16_t (&instances)[Count]) noexcept {
-  return {arch, instances, Count, nullptr};
+  return {arch, instances, Count};
 }
 template <std::size_t Count>
-constexpr Defaults defaults_on(Arch arch, const std::uint16_t (&instances)[Count],
-                               const DefaultWork (&works)[Count]) noexcept {
-  return {arch, instances, Count, works};
+constexpr Predicted predicted_on(Arch arch, const KernelWork (&works)[Count]) noexcept {
+  return {arch, works, Count};
 }
 
 /// Words of a SignatureUnit. Arrays must be of static storage.
@@ -204,6 +203,10 @@ struct UnitWords {
   template <std::size_t Count>
   constexpr UnitWords& defaults(const Defaults (&all)[Count]) noexcept {
     return value.defaults = all, value.default_count = Count, *this;
+  }
+  template <std::size_t Count>
+  constexpr UnitWords& predicted(const Predicted (&all)[Count]) noexcept {
+    return value.predicted = all, value.predicted_count = Count, *this;
   }
   template <class Table, std::size_t Count>
   constexpr UnitWords& own_tables(const Table (&all)[Count]) noexcept {

@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 16
+#define CKGEN_RUNTIME_ABI 17
 
 namespace ckgen {
 inline namespace v1 {
@@ -45,28 +45,35 @@ struct Heuristic {
   std::uint32_t node_count;
 };
 
-/// What a default asks of a compute unit, by which its time is predicted, in ticks of 1/256 clock.
+/// What an instance asks of a compute unit, by which its time is predicted, in ticks of 1/256 clock.
 ///
 /// Per step of tile_k, of each workgroup: matrix, alone (over the workgroups that a unit holds together), cache, lds;
-/// of each round of residents: latency. Per tile: `tile` of each round, `store` of each workgroup. `loaded` are bits of
-/// A and B per step, `memory` ticks per 65,536 bits, `apart` and `reload` parts of 1024.
-struct DefaultWork {
+/// of each round of residents: latency. Per tile: `tile` of each round, `store` of each workgroup. Once: launch.
+/// `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits, `apart` and `reload` parts of 1024.
+struct KernelWork {
+  std::uint32_t instance;
   std::uint32_t tile_m, tile_n, tile_k, resident;
-  std::uint32_t matrix, alone, cache, lds, latency, tile, store;
+  std::uint32_t matrix, alone, cache, lds, latency, tile, store, launch;
   std::uint32_t loaded, memory, apart, reload;
   std::uint32_t a_bits, b_bits, c_bits;
 };
 
-/// The instances of one arch that answer where no table does, in order of preference. `works` are theirs; null: the
-/// plain cost chooses.
+/// The instances of one arch that predicted times choose among where neither tables nor rules answer.
+struct Predicted {
+  Arch arch;
+  const KernelWork* works;
+  std::uint32_t count;
+};
+
+/// The instances of one arch that answer where nothing else does, in order of preference.
 struct Defaults {
   Arch arch;
   const std::uint16_t* instances;
   std::uint32_t count;
-  const DefaultWork* works = nullptr;
 };
 
-/// Everything about one signature. Tables, heuristics and defaults index `instances`; several units may have one table.
+/// Everything about one signature. Tables, heuristics, works and defaults index `instances`; several units may have one
+/// table.
 struct SignatureUnit {
   const char* name;  // the canonical string
   Signature signature;
@@ -80,6 +87,8 @@ struct SignatureUnit {
   std::uint32_t default_count;
   const void* own_tables = nullptr;  // an array of a type of the operation's own, such as FmhaTable, beside `tables`
   std::uint32_t own_table_count = 0;
+  const Predicted* predicted = nullptr;
+  std::uint32_t predicted_count = 0;
 };
 
 /// A generated library. `build_id` is a digest of its name, ckgen's version and its signatures.

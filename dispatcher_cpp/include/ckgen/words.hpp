@@ -312,18 +312,19 @@ enum class Tier : std::uint8_t {
   exact,
   near_,
   heuristic,
+  predicted,
   far_,
   other_cu,
   default_,
   unsupported,
 };
-inline constexpr int kTierCount = 9;
+inline constexpr int kTierCount = 10;
 template <>
 inline constexpr int word_count<Tier> = kTierCount;
 
 constexpr std::string_view name(Tier value) noexcept {
   constexpr std::string_view names[] = {
-      "forced", "override", "exact", "near", "heuristic", "far", "other_cu", "default", "unsupported"
+      "forced", "override", "exact", "near", "heuristic", "predicted", "far", "other_cu", "default", "unsupported"
   };
   return static_cast<int>(value) < kTierCount ? names[static_cast<int>(value)] : std::string_view("unknown");
 }

@@ -124,6 +124,10 @@ std::string why_absent(const Query& q, Tier tier) {
   if (const std::string why = entry != nullptr && own != nullptr ? own(q, *entry, tier) : std::string(); !why.empty())
     return why;
   if (tier == Tier::other_cu) return no_other_cu(q, entry);
+  if (tier == Tier::predicted)
+    return entry != nullptr && entry->predicted_begin != entry->predicted_end
+               ? "no predicted kernel takes it"
+               : "no predicted times on " + std::string(arch_name(q.arch));
   if (tier == Tier::default_) return "none on " + std::string(arch_name(q.arch));
   if (tier != Tier::heuristic) return no_rung(q, entry, tier);
   return entry != nullptr && entry->heuristic_begin != entry->heuristic_end

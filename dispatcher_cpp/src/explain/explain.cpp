@@ -20,8 +20,8 @@ using detail::Hit;
 using detail::Query;
 using detail::Verdict;
 
-constexpr Tier kTiers[] = {Tier::forced,    Tier::override_, Tier::exact,    Tier::near_,
-                           Tier::heuristic, Tier::far_,      Tier::other_cu, Tier::default_};
+constexpr Tier kTiers[] = {Tier::forced,    Tier::override_, Tier::exact,    Tier::near_,   Tier::heuristic,
+                           Tier::predicted, Tier::far_,      Tier::other_cu, Tier::default_};
 constexpr const char* kDetail = "\n               ";
 
 struct Step {

@@ -50,7 +50,9 @@ bool next_fmha_row(const Request& q, const Entry& entry, std::uint32_t& at, Cand
 }
 
 std::string fmha_absent_row(const Request& q, const Entry& entry, Tier tier) {
-  if (entry.own_table_begin == entry.own_table_end || tier == Tier::heuristic || tier == Tier::default_) return {};
+  if (entry.own_table_begin == entry.own_table_end || tier == Tier::heuristic || tier == Tier::predicted ||
+      tier == Tier::default_)
+    return {};
   if (tier == Tier::far_ || tier == Tier::other_cu) return "not asked of attention";
   for (std::uint32_t i = entry.own_table_begin; i < entry.own_table_end; ++i) {
     if (static_cast<const FmhaTable*>(q.index.own_table(i).table)->cu_num == q.cu_num)

@@ -1,4 +1,4 @@
-// Predicted clocks of a default, as families/gemm/predicted/default_cost.py counts them: integers, rounded alike.
+// Predicted clocks of an instance, as families/gemm/predicted/ticks.py counts them: integers, rounded alike.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ckgen::inline v1::detail {
 
 /// Ticks of a legal problem on so many compute units, unsplit. Workgroups beyond 2^50 count as 2^50.
-inline Wide predicted_cost(const DefaultWork& work, const Sizes& sizes, std::uint32_t cu_num) noexcept {
+inline Wide predicted_ticks(const KernelWork& work, const Sizes& sizes, std::uint32_t cu_num) noexcept {
   constexpr Wide most = Wide{1} << 50;
   constexpr unsigned parts = 10, memory_bits = 16;
   const auto m = static_cast<std::uint64_t>(sizes.m), n = static_cast<std::uint64_t>(sizes.n);
@@ -33,7 +33,7 @@ inline Wide predicted_cost(const DefaultWork& work, const Sizes& sizes, std::uin
   const Wide loaded = Wide{workgroups} * steps * work.loaded;
   const Wide again = loaded > once ? (loaded - once) * work.reload >> parts : Wide{0};
   const Wide memory = (once + again + Wide{batch} * m * n * work.c_bits) * work.memory >> memory_bits;
-  return std::max(busy, memory) + (std::min(busy, memory) * work.apart >> parts);
+  return std::max(busy, memory) + (std::min(busy, memory) * work.apart >> parts) + work.launch;
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -8,6 +8,15 @@ namespace ckgen::inline v1::detail {
 
 static_assert(arch_count < 32, "an arch is a bit of InstanceDesc::archs and five bits of the index's key");
 
+namespace {
+
+/// Whether a user's instance is a default there.
+bool answers(const InstanceDesc& instance, const Signature& signature, Arch arch) noexcept {
+  return instance.signature == signature && (instance.archs & runnable_archs(arch)) != 0;
+}
+
+}  // namespace
+
 Index::Index(const RegistryState& state) {
   std::vector<Signature> signatures;
   const auto note = [&](const Signature& signature) {
@@ -28,6 +37,7 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.heuristic_begin = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_begin = static_cast<std::uint32_t>(defaults_.size());
   entry.own_table_begin = static_cast<std::uint32_t>(own_tables_.size());
+  entry.predicted_begin = static_cast<std::uint32_t>(predicted_.size());
   for (const UnitRef& ref : state.units) {
     const SignatureUnit& unit = *ref.unit;
     if (unit.signature != signature) continue;
@@ -47,12 +57,12 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   std::stable_sort(tables_.begin() + entry.table_begin, tables_.end(),
                    [](const TableRef& x, const TableRef& y) { return x.cu_num < y.cu_num; });
   add_defaults(state, signature, arch);
+  add_predicted(state, signature, arch);
   entry.table_end = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());
   entry.default_end = static_cast<std::uint32_t>(defaults_.size());
   entry.own_table_end = static_cast<std::uint32_t>(own_tables_.size());
-  entry.has_works =
-      std::find(default_works_.begin() + entry.default_begin, default_works_.end(), nullptr) == default_works_.end();
+  entry.predicted_end = static_cast<std::uint32_t>(predicted_.size());
   if (entry.table_begin != entry.table_end || entry.own_table_begin != entry.own_table_end ||
       entry.heuristic_begin != entry.heuristic_end || entry.default_begin != entry.default_end)
     entries_.push_back(entry);
@@ -67,18 +77,28 @@ void Index::add_defaults(const RegistryState& state, const Signature& signature,
       for (std::uint32_t d = 0; d < ref.unit->default_count; ++d) {
         const Defaults& list = ref.unit->defaults[d];
         if (list.arch != level) continue;
-        for (std::uint32_t i = 0; i < list.count; ++i) {
-          defaults_.push_back(ref.instance_base + list.instances[i]);
-          default_works_.push_back(list.works != nullptr ? &list.works[i] : nullptr);
-        }
+        for (std::uint32_t i = 0; i < list.count; ++i) defaults_.push_back(ref.instance_base + list.instances[i]);
       }
     }
   }
   for (const std::uint32_t user : state.user_instances) {
-    const InstanceDesc& instance = *state.instances[user];
-    if (instance.signature == signature && (instance.archs & runnable_archs(arch)) != 0) defaults_.push_back(user);
+    if (answers(*state.instances[user], signature, arch)) defaults_.push_back(user);
   }
-  default_works_.resize(defaults_.size(), nullptr);
+}
+
+void Index::add_predicted(const RegistryState& state, const Signature& signature, Arch arch) {
+  for (const std::uint32_t user : state.user_instances) {
+    if (answers(*state.instances[user], signature, arch)) return;
+  }
+  for (const UnitRef& ref : state.units) {
+    if (ref.unit->signature != signature) continue;
+    for (std::uint32_t p = 0; p < ref.unit->predicted_count; ++p) {
+      const Predicted& list = ref.unit->predicted[p];
+      if (list.arch != arch) continue;
+      for (std::uint32_t i = 0; i < list.count; ++i)
+        predicted_.push_back({&list.works[i], ref.instance_base + list.works[i].instance});
+    }
+  }
 }
 
 void Index::fill_slots() {

@@ -26,6 +26,11 @@ struct HeuristicRef {
   std::uint32_t instance_base;
 };
 
+struct WorkRef {
+  const KernelWork* work;
+  std::uint32_t instance;  // registry index
+};
+
 /// Everything known of one (signature, arch): ranges of the Index's arrays.
 struct Entry {
   std::uint64_t key;
@@ -33,7 +38,7 @@ struct Entry {
   std::uint32_t heuristic_begin, heuristic_end;
   std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
   std::uint32_t own_table_begin, own_table_end;
-  bool has_works;  // predicted clocks choose among the defaults: each has a work
+  std::uint32_t predicted_begin, predicted_end;  // none beside an instance of a user's, which has no work
 };
 
 /// The next lower x86 level, or Arch::unknown.
@@ -70,8 +75,7 @@ class Index {
   const OwnTableRef& own_table(std::uint32_t i) const noexcept { return own_tables_[i]; }
   const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
-  /// Precondition: Entry::has_works of the default's entry.
-  const DefaultWork& default_work(std::uint32_t i) const noexcept { return *default_works_[i]; }
+  const WorkRef& predicted(std::uint32_t i) const noexcept { return predicted_[i]; }
 
  private:
   static constexpr int kArchBits = 5;
@@ -82,6 +86,7 @@ class Index {
   static std::uint64_t hash(std::uint64_t key) noexcept { return key * 0x9e3779b97f4a7c15ULL >> 40; }
   void add_entry(const RegistryState& state, const Signature& signature, Arch arch);
   void add_defaults(const RegistryState& state, const Signature& signature, Arch arch);
+  void add_predicted(const RegistryState& state, const Signature& signature, Arch arch);
   void fill_slots();
 
   std::vector<Entry> entries_;
@@ -89,7 +94,7 @@ class Index {
   std::vector<OwnTableRef> own_tables_;
   std::vector<HeuristicRef> heuristics_;
   std::vector<std::uint32_t> defaults_;
-  std::vector<const DefaultWork*> default_works_;  // beside defaults_, null where there is none
+  std::vector<WorkRef> predicted_;
   std::vector<std::uint32_t> slots_;
   std::uint64_t mask_ = 0;
 };

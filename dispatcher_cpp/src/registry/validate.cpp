@@ -95,10 +95,14 @@ const char* flaw(const SignatureUnit& unit) noexcept {
   for (std::uint32_t i = 0; i < unit.default_count; ++i) {
     for (std::uint32_t d = 0; d < unit.defaults[i].count; ++d) {
       if (unit.defaults[i].instances[d] >= unit.instance_count) return "a default points outside the instances";
-      const DefaultWork* work = unit.defaults[i].works;
-      if (work != nullptr &&
-          (work[d].tile_m == 0 || work[d].tile_n == 0 || work[d].tile_k == 0 || work[d].resident == 0))
-        return "a default's predicted work has no tile or no resident workgroup";
+    }
+  }
+  for (std::uint32_t i = 0; i < unit.predicted_count; ++i) {
+    for (std::uint32_t w = 0; w < unit.predicted[i].count; ++w) {
+      const KernelWork& work = unit.predicted[i].works[w];
+      if (work.instance >= unit.instance_count) return "a predicted work points outside the instances";
+      if (work.tile_m == 0 || work.tile_n == 0 || work.tile_k == 0 || work.resident == 0)
+        return "a predicted work has no tile or no resident workgroup";
     }
   }
   return nullptr;

@@ -1,4 +1,4 @@
-// What one ladder of measured sizes offers for an M: docs/selection.md, steps 3, 4 and 6.
+// What one ladder of measured sizes offers for an M: docs/selection.md, steps 3, 4 and 7.
 #pragma once
 
 #include <bit>

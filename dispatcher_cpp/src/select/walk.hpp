@@ -6,6 +6,7 @@
 #include "src/select/walk_offer.hpp"
 #include "src/select/walk_other_cu.hpp"
 #include "src/select/walk_own_cu.hpp"
+#include "src/select/walk_predicted.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -72,6 +73,12 @@ bool is_compiled_exactly(const Walk<Sink>& w) noexcept {
   return false;
 }
 
+/// Behind tables, at the sizes and near them.
+template <class Sink>
+bool from_the_rest(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
+  return from_heuristics(w) || from_predicted(w) || from_far(w) || from_other_cu(w) || from_defaults(w);
+}
+
 /// Behind forced and override. A loaded row comes before compiled ones of its tier.
 template <class Sink>
 void walk_tables(Walk<Sink>& w, const LoadedHit& loaded) noexcept(kNoThrow<Sink>) {
@@ -82,7 +89,7 @@ void walk_tables(Walk<Sink>& w, const LoadedHit& loaded) noexcept(kNoThrow<Sink>
   if (has_entry && (own_tables ? from_own_tables(w) : from_tables(w))) return;
   if (loaded && !first && offer_loaded(w, loaded)) return;
   if (!has_entry) return;
-  static_cast<void>((!own_tables && (from_heuristics(w) || from_far(w) || from_other_cu(w))) || from_defaults(w));
+  static_cast<void>(own_tables ? from_defaults(w) : from_the_rest(w));
 }
 
 /// Only a loaded row makes the walk take this way: the measured path stays small.
@@ -114,7 +121,7 @@ void walk(const Query& q, Sink& sink) noexcept(kNoThrow<Sink>) {
     return;
   }
   w.find_tables();
-  static_cast<void>(from_tables(w) || from_heuristics(w) || from_far(w) || from_other_cu(w) || from_defaults(w));
+  static_cast<void>(from_tables(w) || from_the_rest(w));
 }
 
 }  // namespace ckgen::inline v1::detail

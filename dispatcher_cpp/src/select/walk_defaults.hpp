@@ -2,7 +2,6 @@
 #pragma once
 
 #include "src/select/walk_offer.hpp"
-#include "src/select/walk_predicted.hpp"
 
 namespace ckgen::inline v1::detail {
 
@@ -23,7 +22,7 @@ inline std::uint32_t next_default(const WalkState& w, std::uint32_t last, SplitC
   for (std::uint32_t i = w.entry->default_begin; i < none; ++i) {
     const InstanceDesc& instance = w.instance(w.q.index.default_instance(i));
     if (!verdict_by_default(w, instance).ok()) continue;
-    const SplitCost own = cost_of_default(w, i, sizes);
+    const SplitCost own = w.q.cost(instance, sizes);
     const bool behind = own.cost > of_last.cost || (own.cost == of_last.cost && i > last);
     if (behind && (best == none || own.cost < best_cost.cost)) {
       best = i;
@@ -48,7 +47,7 @@ template <class Sink>
       if (w.sink.offer({Tier::default_, index, w.order.k_batch, 0}, verdict)) return true;
       continue;
     }
-    const SplitCost found = cost_of_default(w, i, sizes);
+    const SplitCost found = w.q.cost(instance, sizes);
     if (best == none || found.cost < best_cost.cost) {
       best = i;
       best_cost = found;

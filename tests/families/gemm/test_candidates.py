@@ -29,7 +29,7 @@ MOST = 2**31 - 1
 
 
 def neighbours(sizes: set[int], m: int) -> tuple[int | None, Tier | None, list[int]]:
-    """The measured size that answers m, with its tier, and the far ones in order: docs/selection.md's steps 3, 4, 6."""
+    """The measured size that answers m, with its tier, and the far ones in order: docs/selection.md's steps 3, 4, 7."""
     above = min((size for size in sizes if size >= m), default=None)
     below = max((size for size in sizes if size < m), default=None)
     if above is not None and (above == m or above - m <= 16 or above <= 2 * m):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckgen.families.common.query import Candidate
+from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
 from ckgen.families.gemm.query import GemmQuery
 from ckgen.model.selection import Tier
 from ckgen.plan.model import GenerationPlan
@@ -50,6 +51,29 @@ def offers(found: Iterable[Candidate]) -> list[Offer]:
 def test_the_table_has_the_m_or_the_next_above(plan: GenerationPlan, m: int, offer: list[Offer]) -> None:
     problem = asked(plan, m)
     assert offers(problem.measured(plan.unit(problem.signature))) == offer
+
+
+def test_of_the_kernels_that_take_the_problem_the_least_predicted_time_answers(plan: GenerationPlan) -> None:
+    problem = asked(plan, 200)
+    unit = plan.unit(problem.signature)
+    assert unit is not None
+    every = [unit.instances[at] for at in unit.predicted["gfx942"]]
+    ticks = {one.name: predicted_ticks(work_on(one, "gfx942"), problem.cost_shape, 304) for one in every}
+    taking = [one for one in every if problem.refusal(one, 1) is None]
+    assert len(taking) > 2 and len(set(ticks.values())) > 2
+    (found,) = problem.predicted(unit)
+    assert (found.tier, found.k_batch, found.finding) == (Tier.PREDICTED, 1, None)
+    assert ticks[found.instance.name] == min(ticks[one.name] for one in taking)
+
+
+def test_what_refuses_the_problem_is_not_predicted(plan: GenerationPlan) -> None:
+    problem = query(plan, GFX942, "a8w8_blockscale", 200, 516, 1024)
+    unit = plan.unit(problem.signature)
+    assert unit is not None
+    every = [unit.instances[at] for at in unit.predicted["gfx942"]]
+    assert any(problem.refusal(one, 1) is not None for one in every)
+    for found in problem.predicted(unit):
+        assert problem.refusal(found.instance, 1) is None
 
 
 def test_the_rows_on_both_sides_are_far_the_nearer_in_ratio_first(plan: GenerationPlan) -> None:

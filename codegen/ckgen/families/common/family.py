@@ -224,6 +224,10 @@ class Family(ABC, Generic[S]):
         """The same of one of `config_words`; None where the kernel takes all."""
         raise NotImplementedError
 
+    def predicted(self, instances: Sequence[Instance[S, Any, Any]]) -> Mapping[str, tuple[int, ...]]:
+        """Per arch, those of a signature's instances that predicted times choose among, by number."""
+        return {}
+
     @abstractmethod
     def covering(self, signature: S, configs: Sequence[Config]) -> tuple[int, ...]:
         """Of these kernels, in order of preference, those that no other one replaces."""

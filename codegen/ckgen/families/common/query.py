@@ -155,6 +155,10 @@ class Query(ABC):
         """Tier heuristic: by decision rules."""
         yield from ()
 
+    def predicted(self, unit: Any) -> Iterator[Candidate]:
+        """Tier predicted: of what takes the problem, that of the least predicted time."""
+        yield from ()
+
     def beyond(self, unit: Any) -> Iterator[Candidate]:
         """Tier far: by the target's own table, beyond the near gap."""
         yield from ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from ckgen.families.common.decision_rule import DecisionRule
@@ -73,7 +73,7 @@ class UnitPlan(Generic[S, C, K, T]):
     C are its Configs, K its constraints, T its tables.
 
     `module` is that of its tables, empty where none speaks of it. `defaults` are, per arch, the instances that answer
-    where no table does, by number.
+    where no table does, by number; `predicted` those that predicted times choose among.
     """
 
     signature: S
@@ -82,6 +82,7 @@ class UnitPlan(Generic[S, C, K, T]):
     module: str = ""
     tables: tuple[T, ...] = ()
     heuristics: tuple[HeuristicPlan, ...] = ()
+    predicted: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -41,8 +41,8 @@ class OwnWords:
 @dataclass(frozen=True, slots=True)
 class UnitView:
     """`key` is ckgen::Signature::pack(), `words` say the signature. Tables of a kind of the operation's own have a
-    `symbol`, `rungs` in words, and `of`, the word that makes one of them. `default_works`: per arch, the numbers of the
-    ckgen::DefaultWork of each of its defaults."""
+    `symbol`, `rungs` in words, and `of`, the word that makes one of them. `predicted`: per arch and instance, the
+    numbers of its ckgen::KernelWork."""
 
     key: int
     words: Sequence[str]
@@ -50,4 +50,4 @@ class UnitView:
     lookups: Sequence[LookupView] = ()
     own: OwnWords = OwnWords()
     own_tables: Sequence[Mapping[str, Any]] = ()
-    default_works: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    predicted: Mapping[str, Mapping[int, str]] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from ckgen.families.gemm.enums import (
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit
 from ckgen.families.gemm.partition import blocks_per_cu
-from ckgen.families.gemm.predicted.default_cost import works_of
+from ckgen.families.gemm.predicted.ticks import work_on
 from ckgen.families.gemm.problem_rules import NOT_ROUTED, Constraints, RoutedConstraints
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS
@@ -122,7 +122,9 @@ def instance_view(instance: Instance) -> InstanceView:
     return InstanceView(*described(instance), lines)
 
 
-def default_works(unit: GemmUnit) -> dict[str, list[str]]:
-    """Per arch the numbers of its defaults' ckgen::DefaultWork, in order; archs whose plain cost chooses have none."""
-    found = {arch: works_of((unit.instances[at] for at in indices), arch) for arch, indices in unit.defaults.items()}
-    return {arch: [", ".join(map(str, astuple(one))) for one in works] for arch, works in found.items() if works}
+def works(unit: GemmUnit) -> dict[str, dict[int, str]]:
+    """Per arch, of each instance that predicted times choose among, the numbers of its ckgen::KernelWork."""
+    return {
+        arch: {at: ", ".join(map(str, astuple(work_on(unit.instances[at], arch)))) for at in numbers}
+        for arch, numbers in unit.predicted.items()
+    }

@@ -39,6 +39,7 @@ from ckgen.families.gemm.modules import modules, roundings, templates, unsigned_
 from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.gemm.order import order_of
+from ckgen.families.gemm.predicted.ticks import timed
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.profile import FIELDS, covering, words
 from ckgen.families.gemm.query import GemmQuery
@@ -194,6 +195,10 @@ class FamilyOfGemms(Family[GemmSignature]):
             return Identified(config, config.backend) if config is not None else None
         return identify(rule.module, leaf.library, leaf.kernel)
 
+    def predicted(self, instances: Sequence[Instance]) -> Mapping[str, tuple[int, ...]]:
+        """Where constants were fitted that choose well."""
+        return timed(instances)
+
     @property
     def profile_words(self) -> Mapping[str, Sequence[str] | None]:
         """A signature's fields."""
@@ -227,8 +232,7 @@ class FamilyOfGemms(Family[GemmSignature]):
         lookups = [LookupView(table.target, table_view(unit, table, self.row_key)) for table in unit.tables]
         signature = unit.signature
         instances = [cpp.instance_view(instance) for instance in unit.instances]
-        works = cpp.default_works(unit)
-        return UnitView(pack(signature), cpp.signature_words(signature), instances, lookups, default_works=works)
+        return UnitView(pack(signature), cpp.signature_words(signature), instances, lookups, predicted=cpp.works(unit))
 
     def device_code(self, instance: Instance) -> DeviceCode:
         """An instance of this operation as device code."""

@@ -29,7 +29,7 @@ from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
 from ckgen.families.gemm.one_order import order_in, order_of_ladder, reference_shape, takes_every_batch
 from ckgen.families.gemm.partition import describe, strategy_finding
-from ckgen.families.gemm.predicted.default_cost import predicted_cost, works_of
+from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
 from ckgen.families.gemm.problem_rules import check, supports
 from ckgen.families.gemm.row_key import RowKey, batch_key
 from ckgen.families.gemm.signature import GemmSignature
@@ -85,15 +85,7 @@ class GemmQuery(Query):
         return self.shape
 
     def weighed(self, instance: Instance) -> Weighed:
-        """Unsplit; by predicted time where all defaults of the signature have one that is worth it."""
-        unit, gfx = self.unit, self.target.gfx
-        defaults = unit.default_indices(gfx) if unit is not None else ()
-        works = works_of((unit.instances[index] for index in defaults), gfx) if defaults else None
-        if works is not None:
-            names = [unit.instances[index].name for index in defaults]
-            if instance.name in names:
-                work = works[names.index(instance.name)]
-                return Weighed(predicted_cost(work, self.cost_shape, self.target.cu_num), 1)
+        """Unsplit."""
         return Weighed(default_cost(instance, self.cost_shape, self.target.cu_num), 1)
 
     def refusal_by_default(self, instance: Instance) -> ProblemFinding | None:
@@ -150,6 +142,15 @@ class GemmQuery(Query):
                 splits = dict.fromkeys((heuristic.rule.leaves[leaf].k_batch, 1))
                 instance = unit.instances[index]
                 yield from (self.candidate(Tier.HEURISTIC, instance, k_batch) for k_batch in splits)
+
+    def predicted(self, unit: GemmUnit) -> Iterator[Candidate]:
+        """Unsplit; of equal times the first by number. What refuses the problem is no candidate."""
+        gfx, cu_num = self.target.gfx, self.target.cu_num
+        every = [unit.instances[at] for at in unit.predicted.get(gfx, ())]
+        for one in sorted(every, key=lambda one: predicted_ticks(work_on(one, gfx), self.cost_shape, cu_num)):
+            if self.refusal_by_default(one) is None:
+                yield self.candidate(Tier.PREDICTED, one, self.default_splits)
+                return
 
     def beyond(self, unit: GemmUnit) -> Iterator[Candidate]:
         """The rungs beyond the near gap."""

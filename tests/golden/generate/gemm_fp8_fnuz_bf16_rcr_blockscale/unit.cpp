@@ -5,7 +5,7 @@
 #include "lookup_gfx942_80.hpp"
 #include "lookup_gfx942_304.hpp"
 
-#if CKGEN_RUNTIME_ABI != 16
+#if CKGEN_RUNTIME_ABI != 17
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
@@ -15,7 +15,7 @@ namespace {
 // One by one: whatever the library is called, these are meant.
 using ckgen::describe::computes, ckgen::describe::instance, ckgen::describe::constraints, ckgen::describe::twin;
 using ckgen::describe::host, ckgen::describe::unit_of, ckgen::describe::leaf;
-using ckgen::describe::heuristic, ckgen::describe::defaults_on;
+using ckgen::describe::heuristic, ckgen::describe::defaults_on, ckgen::describe::predicted_on;
 
 constexpr std::uint32_t gfx942 = 1U << static_cast<unsigned>(ckgen::Arch::gfx942);
 
@@ -181,21 +181,29 @@ constexpr std::uint16_t defaults_gfx942[] = {
     ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
     ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
 };
-constexpr ckgen::DefaultWork works_gfx942[] = {
-    {16, 64, 128, 6, 19657, 6235, 39774, 11799, 157721, 221971, 60618, 81920, 963, 579, 311, 8, 8, 16},
-    {16, 64, 256, 3, 42070, 13344, 85125, 25252, 168776, 237530, 64867, 163840, 1030, 579, 311, 8, 8, 16},
-    {64, 64, 256, 2, 168508, 53446, 136384, 50573, 169004, 237850, 259818, 262144, 1031, 579, 311, 8, 8, 16},
-    {64, 128, 128, 2, 151692, 47635, 100909, 37418, 166726, 234645, 512633, 196608, 1018, 579, 311, 8, 8, 16},
-    {128, 128, 128, 2, 287219, 90194, 127377, 47233, 157843, 222143, 970640, 262144, 963, 579, 311, 8, 8, 16},
-};
 constexpr ckgen::Defaults defaults[] = {
-    defaults_on(ckgen::Arch::gfx942, defaults_gfx942, works_gfx942),
+    defaults_on(ckgen::Arch::gfx942, defaults_gfx942),
+};
+
+constexpr ckgen::KernelWork works_gfx942[] = {
+    {ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 128, 128, 128, 2, 281628, 88170, 137729, 47542, 151356, 228821, 941935, 1141715, 262144, 990, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1, 16, 64, 128, 6, 18809, 5937, 42765, 11810, 150388, 227358, 58494, 1134412, 81920, 983, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1, 16, 64, 256, 3, 40144, 12672, 91273, 25205, 160486, 242624, 62422, 1210585, 163840, 1049, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 32, 128, 256, 1, 174355, 55037, 198210, 54736, 174256, 263442, 271113, 1314458, 327680, 1140, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1, 32, 64, 256, 2, 87678, 27677, 119609, 41288, 175258, 264956, 136335, 1322012, 196608, 1146, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 64, 128, 128, 2, 148345, 46443, 108822, 37564, 159451, 241060, 496157, 1202779, 196608, 1043, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1, 64, 64, 128, 4, 85424, 26965, 77689, 26817, 170751, 258143, 265659, 1288018, 131072, 1117, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 64, 64, 128, 4, 72239, 22616, 70657, 24390, 155295, 234776, 241612, 1171429, 131072, 1016, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 64, 64, 256, 2, 161211, 50889, 146615, 50610, 161120, 243583, 250675, 1215370, 262144, 1054, 549, 303, 8, 8, 16},
+};
+constexpr ckgen::Predicted predicted[] = {
+    predicted_on(ckgen::Arch::gfx942, works_gfx942),
 };
 
 }  // namespace
 
 extern const ckgen::SignatureUnit unit;
-const ckgen::SignatureUnit unit = unit_of("gemm_fp8_fnuz_bf16_rcr_blockscale", signature).instances(instances).tables(tables).heuristics(heuristics).defaults(defaults);
+const ckgen::SignatureUnit unit = unit_of("gemm_fp8_fnuz_bf16_rcr_blockscale", signature).instances(instances).tables(tables).heuristics(heuristics).defaults(defaults).predicted(predicted);
 
 }  // namespace my_kernels::gemm_fp8_fnuz_bf16_rcr_blockscale
 
@@ -361,20 +369,28 @@ constexpr std::uint16_t defaults_gfx942[] = {
     ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
     ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3,
 };
-constexpr ckgen::DefaultWork works_gfx942[] = {
-    {16, 64, 128, 6, 19657, 6235, 39774, 11799, 157721, 221971, 60618, 81920, 963, 579, 311, 8, 8, 16},
-    {16, 64, 256, 3, 42070, 13344, 85125, 25252, 168776, 237530, 64867, 163840, 1030, 579, 311, 8, 8, 16},
-    {64, 64, 256, 2, 168508, 53446, 136384, 50573, 169004, 237850, 259818, 262144, 1031, 579, 311, 8, 8, 16},
-    {64, 128, 128, 2, 151692, 47635, 100909, 37418, 166726, 234645, 512633, 196608, 1018, 579, 311, 8, 8, 16},
-    {128, 128, 128, 2, 287219, 90194, 127377, 47233, 157843, 222143, 970640, 262144, 963, 579, 311, 8, 8, 16},
-};
 constexpr ckgen::Defaults defaults[] = {
-    defaults_on(ckgen::Arch::gfx942, defaults_gfx942, works_gfx942),
+    defaults_on(ckgen::Arch::gfx942, defaults_gfx942),
+};
+
+constexpr ckgen::KernelWork works_gfx942[] = {
+    {ck_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 128, 128, 128, 2, 281628, 88170, 137729, 47542, 151356, 228821, 941935, 1141715, 262144, 990, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x16x64x128_8x16_16x16_1x1_16x16x1_8x32x1_1x16x1x16_4_1x1_intrawave_v1, 16, 64, 128, 6, 18809, 5937, 42765, 11810, 150388, 227358, 58494, 1134412, 81920, 983, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1, 16, 64, 256, 3, 40144, 12672, 91273, 25205, 160486, 242624, 62422, 1210585, 163840, 1049, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x32x128x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 32, 128, 256, 1, 174355, 55037, 198210, 54736, 174256, 263442, 271113, 1314458, 327680, 1140, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x32x64x256_16x16_16x16_2x1_16x16x1_16x16x1_1x32x1x8_8_2x1_intrawave_v1, 32, 64, 256, 2, 87678, 27677, 119609, 41288, 175258, 264956, 136335, 1322012, 196608, 1146, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x128x128_16x16_32x32_1x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 64, 128, 128, 2, 148345, 46443, 108822, 37564, 159451, 241060, 496157, 1202779, 196608, 1043, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1, 64, 64, 128, 4, 85424, 26965, 77689, 26817, 170751, 258143, 265659, 1288018, 131072, 1117, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x64x128_16x16_32x32_1x1_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3, 64, 64, 128, 4, 72239, 22616, 70657, 24390, 155295, 234776, 241612, 1171429, 131072, 1016, 549, 303, 8, 8, 16},
+    {ck_1x128x128_256x64x64x256_16x16_32x32_1x1_16x16x1_16x16x1_1x32x1x8_8_1x1_intrawave_v1, 64, 64, 256, 2, 161211, 50889, 146615, 50610, 161120, 243583, 250675, 1215370, 262144, 1054, 549, 303, 8, 8, 16},
+};
+constexpr ckgen::Predicted predicted[] = {
+    predicted_on(ckgen::Arch::gfx942, works_gfx942),
 };
 
 }  // namespace
 
 extern const ckgen::SignatureUnit unit;
-const ckgen::SignatureUnit unit = unit_of("gemm_fp8_fnuz_fp16_rcr_blockscale", signature).instances(instances).tables(tables).heuristics(heuristics).defaults(defaults);
+const ckgen::SignatureUnit unit = unit_of("gemm_fp8_fnuz_fp16_rcr_blockscale", signature).instances(instances).tables(tables).heuristics(heuristics).defaults(defaults).predicted(predicted);
 
 }  // namespace my_kernels::gemm_fp8_fnuz_fp16_rcr_blockscale

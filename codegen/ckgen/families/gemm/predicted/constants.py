@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
+from ckgen.specs.archs import load_archs
 
 FOLDER = Path(__file__).parent / "fitted"
 FACTORS = ("pipelines", "kernels", "splits")
@@ -21,8 +22,8 @@ NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in FACTOR
 class Fitted:
     """Constants, and what they were fitted to: rows of a module on an arch with that type of A, of these files.
 
-    `orders_defaults`: on layers held out, predicted times took the measured winner among defaults more often than the
-    plain cost of docs/selection.md does.
+    `chooses`: on layers held out, the kernel that is ranked best of all is the measured winner more often than the
+    default of the least plain cost (docs/selection.md) is.
     """
 
     arch: str
@@ -31,7 +32,7 @@ class Fitted:
     constants: GpuConstants
     rows: int
     files: tuple[str, ...]
-    orders_defaults: bool
+    chooses: bool
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -54,20 +55,27 @@ def shipped() -> tuple[Fitted, ...]:
 
 
 def constants_for(arch: str, module: str, operand: str) -> Chosen:
-    """The module's own; else the mean of the arch's; else that of all archs."""
+    """The module's own, else those that stand in."""
     own = [one for one in shipped() if one.kind == (arch, module, operand)]
     if own:
         return Chosen(own[0].constants, f"fitted to {own[0].rows} rows of {module}, {operand}, on {arch}")
-    alike = [one for one in shipped() if one.arch == arch]
-    if alike:
-        return Chosen(mean(one.constants for one in alike), f"the mean of {len(alike)} modules on {arch}")
-    every = [one.constants for one in shipped()]
-    return Chosen(mean(every), f"the mean of {len(every)} modules on other archs: nothing was measured on {arch}")
+    return standing_in(arch, module, operand)
 
 
-def constants_that_order(arch: str, module: str, operand: str) -> GpuConstants | None:
-    """The module's own, where defaults are chosen by them."""
-    own = [one for one in shipped() if one.kind == (arch, module, operand) and one.orders_defaults]
+def standing_in(arch: str, module: str, operand: str) -> Chosen:
+    """The mean of its vendor's other kinds, on whatever archs; of all other kinds for a vendor without any."""
+    others = [one for one in shipped() if one.kind != (arch, module, operand)]
+    archs = load_archs()
+    alike = [one for one in others if archs[one.arch].vendor is archs[arch].vendor] or others
+    source = f"the mean of {len(alike)} other kinds"
+    if not any(one.arch == arch for one in alike):
+        source += f" on other archs: nothing was measured on {arch}"
+    return Chosen(mean(one.constants for one in alike), source)
+
+
+def constants_that_choose(arch: str, module: str, operand: str) -> GpuConstants | None:
+    """The module's own, where kernels are chosen by them."""
+    own = [one for one in shipped() if one.kind == (arch, module, operand) and one.chooses]
     return own[0].constants if own else None
 
 
@@ -91,7 +99,7 @@ def document(fitted: Fitted) -> dict[str, Any]:
         "arch": fitted.arch,
         "module": fitted.module,
         "operand": fitted.operand,
-        "orders_defaults": fitted.orders_defaults,
+        "chooses": fitted.chooses,
         "fitted": {"rows": fitted.rows, "files": list(fitted.files)},
         "constants": constants | {name: dict(getattr(fitted.constants, name)) for name in FACTORS},
     }
@@ -101,4 +109,4 @@ def _read(path: Path) -> Fitted:
     found = json.loads(path.read_text(encoding="utf-8"))
     to = found["fitted"]
     kind = (found["arch"], found["module"], found["operand"])
-    return Fitted(*kind, GpuConstants(**found["constants"]), to["rows"], tuple(to["files"]), found["orders_defaults"])
+    return Fitted(*kind, GpuConstants(**found["constants"]), to["rows"], tuple(to["files"]), found["chooses"])

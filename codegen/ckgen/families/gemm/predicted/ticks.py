@@ -1,12 +1,12 @@
-"""Predicted clocks in integers, by which step default chooses; dispatcher_cpp/src/gemm/predicted.hpp in C++.
+"""Predicted clocks in integers, by which tier predicted chooses; dispatcher_cpp/src/gemm/predicted.hpp in C++.
 
 One fact is coarser than in gpu_time.py: memory is as fast as the default product's whatever the CU count, since a
-library is built for archs. Launch and splits are equal for all defaults, and left out.
+library is built for archs. No kernel is split.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,10 +14,11 @@ from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.predicted.chip import chip_of
-from ckgen.families.gemm.predicted.constants import constants_that_order
+from ckgen.families.gemm.predicted.constants import constants_that_choose
 from ckgen.families.gemm.predicted.gpu_time import ALONE, EPILOGUE, LDS
 from ckgen.families.gemm.predicted.gpu_work import gpu_work
 from ckgen.families.gemm.signature import GemmSignature, module_of
+from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.config import Config
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
@@ -32,12 +33,12 @@ _MOST_WORKGROUPS = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
-class DefaultWork:
-    """What a default asks of a CU, in ticks of 1/256 clock, times its factor of rank.
+class KernelWork:
+    """What a kernel asks of a CU, in ticks of 1/256 clock, times its factor of rank.
 
     Per step of `tile_k`, of each workgroup: `matrix`, `alone` (over the workgroups that a CU holds together), `cache`,
-    `lds`; of each round of residents: `latency`. Per tile `tile` of each round, `store` of each workgroup. `loaded` are
-    bits of A and B per step, `memory` ticks per 65,536 bits; `apart` and `reload` parts of 1024.
+    `lds`; of each round of residents: `latency`. Per tile `tile` of each round, `store` of each workgroup. Once:
+    `launch`. `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits; `apart` and `reload` parts of 1024.
     """
 
     tile_m: int
@@ -51,6 +52,7 @@ class DefaultWork:
     latency: int
     tile: int
     store: int
+    launch: int
     loaded: int
     memory: int
     apart: int
@@ -60,7 +62,7 @@ class DefaultWork:
     c_bits: int
 
 
-def predicted_cost(work: DefaultWork, shape: Shape, cu_num: int) -> int:
+def predicted_ticks(work: KernelWork, shape: Shape, cu_num: int) -> int:
     """Ticks of the problem, unsplit. Workgroups beyond 2^50 count as 2^50."""
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
     workgroups = min(-(-m // work.tile_m) * -(-n // work.tile_n) * batch, _MOST_WORKGROUPS)
@@ -77,24 +79,31 @@ def predicted_cost(work: DefaultWork, shape: Shape, cu_num: int) -> int:
     once = batch * k * (m * work.a_bits + n * work.b_bits)
     again = max(workgroups * steps * work.loaded - once, 0) * work.reload // _PARTS
     memory = (once + again + batch * m * n * work.c_bits) * work.memory // _MEMORY_BITS
-    return max(busy, memory) + min(busy, memory) * work.apart // _PARTS
+    return max(busy, memory) + min(busy, memory) * work.apart // _PARTS + work.launch
 
 
-def works_of(instances: Iterable[Instance], gfx: str) -> tuple[DefaultWork, ...] | None:
-    """Of all defaults of a signature on an arch; None where the plain cost is to choose: where nothing was fitted, the
-    fitted times choose no better, or one of them has no prediction."""
-    found = []
-    for instance in instances:
-        work = _work(instance.signature, instance.config, gfx)
-        if work is None:
-            return None
-        found.append(work)
-    return tuple(found) or None
+def timed(instances: Sequence[Instance]) -> dict[str, tuple[int, ...]]:
+    """Per GPU arch, the instances of a signature that predicted times choose among, by number; archs without any, and
+    those where they choose no better than the plain cost of defaults, are left out."""
+    archs = sorted({arch for one in instances for arch in one.archs if arch not in CPU_LEVELS})
+    found = {arch: tuple(at for at, one in enumerate(instances) if _has_work(one, arch)) for arch in archs}
+    return {arch: numbers for arch, numbers in found.items() if numbers}
+
+
+def work_on(instance: Instance, gfx: str) -> KernelWork:
+    """Of one of those instances; AssertionError of another."""
+    found = _work(instance.signature, instance.config, gfx)
+    assert found is not None
+    return found
+
+
+def _has_work(instance: Instance, gfx: str) -> bool:
+    return gfx in instance.archs and _work(instance.signature, instance.config, gfx) is not None
 
 
 @cache
-def _work(signature: GemmSignature, config: Config, gfx: str) -> DefaultWork | None:
-    constants = constants_that_order(gfx, module_of(signature) or "", str(signature.a))
+def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | None:
+    constants = constants_that_choose(gfx, module_of(signature) or "", str(signature.a))
     if constants is None or signature.op is not Op.GEMM or strategy_of(config).is_stream_k:
         return None
     arch = load_arch(gfx)
@@ -105,7 +114,7 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> DefaultWork | N
     ranked = constants.rank_factor(config, 1)
     matrix = ranked * work.matrix * constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
     bits_per_clock = chip.gb_per_s * 1e3 * constants.memory * 8 / chip.mhz / ranked
-    return DefaultWork(
+    return KernelWork(
         tile_m=work.tile_m,
         tile_n=work.tile_n,
         tile_k=work.tile_k,
@@ -117,6 +126,7 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> DefaultWork | N
         latency=_ticks(ranked * constants.latency),
         tile=_ticks(ranked * constants.tile),
         store=_ticks(ranked * constants.store * work.tile_m * work.tile_n / EPILOGUE),
+        launch=_ticks(ranked * constants.launch * chip.mhz),
         loaded=round(work.loaded * 8),
         memory=round(_MEMORY_BITS / bits_per_clock * _TICKS),
         apart=round(constants.apart * _PARTS),
