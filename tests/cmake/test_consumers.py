@@ -82,18 +82,14 @@ def test_only_the_levels_asked_for_are_compiled(tmp_path: Path) -> None:
             cpp_build.tool("cmake"), *source, make, "-B", tmp_path, f"-DCKGEN_HOST_LEVELS={asked}"
         ).stdout
 
-    def compiled() -> set[str]:
-        targets = cpp_build.run(cpp_build.tool("ninja"), "-C", tmp_path, "-t", "targets", "all")
-        return {isa for isa in ("v3", "v4", "v4_bf16", "amx") if f"/isa_{isa}.cpp.o" in targets}
-
     levels("x86_64_v4")
-    assert compiled() == {"v3", "v4"}
-    levels("native")
-    cpu = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
-    telling = {"v3": "avx2", "v4": "avx512bw", "v4_bf16": "avx512_bf16", "amx": "amx_int8"}
-    assert compiled() == {isa for isa, flag in telling.items() if flag in cpu}
+    targets = cpp_build.run(cpp_build.tool("ninja"), "-C", tmp_path, "-t", "targets", "all")
+    assert [one for one in ("isa_v3.cpp.o", "isa_v4.cpp.o", "isa_v4_bf16.cpp.o") if one in targets] == [
+        "isa_v3.cpp.o",
+        "isa_v4.cpp.o",
+    ]
     said = " ".join(levels("avx2").split())
-    assert "unknown level 'avx2'. Known: x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx; or native." in said
+    assert "unknown level 'avx2'. Known: x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx." in said
     said = " ".join(levels("x86_64_v4;x86_64_amx").split())
     assert "x86_64_amx needs x86_64_v4_bf16" in said
 

@@ -64,7 +64,8 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   entry.own_table_end = static_cast<std::uint32_t>(own_tables_.size());
   entry.predicted_end = static_cast<std::uint32_t>(predicted_.size());
   if (entry.table_begin != entry.table_end || entry.own_table_begin != entry.own_table_end ||
-      entry.heuristic_begin != entry.heuristic_end || entry.default_begin != entry.default_end)
+      entry.heuristic_begin != entry.heuristic_end || entry.predicted_begin != entry.predicted_end ||
+      entry.default_begin != entry.default_end)
     entries_.push_back(entry);
 }
 

@@ -3,7 +3,7 @@
 #include <ckgen/describe_unit.hpp>
 #include <ckgen/host_launch.hpp>
 
-#if CKGEN_RUNTIME_ABI != 16
+#if CKGEN_RUNTIME_ABI != 17
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
@@ -13,7 +13,7 @@ namespace {
 // One by one: whatever the library is called, these are meant.
 using ckgen::describe::computes, ckgen::describe::instance, ckgen::describe::constraints, ckgen::describe::twin;
 using ckgen::describe::host, ckgen::describe::unit_of, ckgen::describe::leaf;
-using ckgen::describe::heuristic, ckgen::describe::defaults_on;
+using ckgen::describe::heuristic, ckgen::describe::defaults_on, ckgen::describe::predicted_on;
 using ckgen::describe::attention, ckgen::describe::fmha_config, ckgen::describe::fmha_rung, ckgen::describe::fmha_table, ckgen::describe::k_batch;
 
 /// Numbers of the instances, by this order alone; all else names them.
