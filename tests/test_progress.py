@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ckgen.progress import Pace, Part, Progress, Standing, duration, quiet, rate_text
+from ckgen.progress import Pace, PartDone, Progress, Standing, duration, quiet, rate_text
 
 
 class Stream(io.StringIO):
@@ -109,7 +109,7 @@ def test_a_bar_is_filled_as_far_as_a_part_says(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TERM", "xterm")
     line = Progress(Stream(terminal=True))
     filled = []
-    for told in ("reading", Part("compiling", 0.25), "linking"):
+    for told in ("reading", PartDone("compiling", 0.25), "linking"):
         line.step(told)
         assert line._bars is not None
         (task,) = line._bars.tasks
@@ -127,7 +127,7 @@ def test_counted_things_are_named_and_have_their_own_pace() -> None:
     heard_by(Standing(4, 1))
     heard_by(Standing(4, 4, failed=1))
     assert heard[0] == "ladders: 1 of 4" and heard[1].startswith("ladders: 4 of 4, 1 failed, ")
-    assert [one.fraction for one in heard if isinstance(one, Part)] == [0.25, 1.0]
+    assert [one.fraction for one in heard if isinstance(one, PartDone)] == [0.25, 1.0]
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,13 +48,13 @@ class Standing:
         return self.done / self.total if self.total else 1.0
 
 
-class Part(str):
+class PartDone(str):
     """What is said of a run, and as a part of 1 how far it is; to all but a bar it is its text."""
 
     __slots__ = ("fraction",)
     fraction: float
 
-    def __new__(cls, text: str, fraction: float) -> Part:
+    def __new__(cls, text: str, fraction: float) -> PartDone:
         """Of a text."""
         part = super().__new__(cls, text)
         part.fraction = fraction
@@ -84,9 +84,9 @@ class Pace:
         words += [f"{duration(left)} left"] if left is not None and standing.done < standing.total else []
         return ", ".join(words)
 
-    def part(self, before: str, standing: Standing) -> Part:
+    def part(self, before: str, standing: Standing) -> PartDone:
         """The same behind some words, for a bar too."""
-        return Part(f"{before}{self.text(standing)}", standing.fraction)
+        return PartDone(f"{before}{self.text(standing)}", standing.fraction)
 
 
 class Progress:
@@ -114,7 +114,7 @@ class Progress:
         self._tell(text, is_step=True)
 
     def show(self, text: str) -> None:
-        """How far the run is, in the caller's words, and as a part of 1 where it is a `Part`."""
+        """How far the run is, in the caller's words, and as a part of 1 where it is a `PartDone`."""
         self._tell(text, is_step=False)
 
     def counting(self, what: str) -> Callable[[Standing], None]:
@@ -144,7 +144,7 @@ class Progress:
         if self._is_quiet:
             return
         if self._is_terminal:
-            self._draw(text, text.fraction if isinstance(text, Part) else None)
+            self._draw(text, text.fraction if isinstance(text, PartDone) else None)
             return
         self._now = text, is_step
         if self._thread is None and self._seconds > 0:

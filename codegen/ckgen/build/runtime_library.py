@@ -134,7 +134,7 @@ def run_step(
 ) -> None:
     """Runs a step of a CMake build; InputError (B001) with the end of its output where it fails.
 
-    `say` hears how many of the build's edges are done, as a `Part`; the whole output is added to the file `log`.
+    `say` hears how many of the build's edges are done, as a `PartDone`; the whole output is added to the file `log`.
     """
     environment = {**os.environ, "PYTHONPATH": _python_path()}
     last: deque[str] = deque(maxlen=_LOG_LINES)

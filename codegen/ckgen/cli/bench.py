@@ -24,7 +24,7 @@ from ckgen.cli.options import (
 )
 from ckgen.cli.output import columns, plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
-from ckgen.progress import Pace, Part, Standing
+from ckgen.progress import Pace, PartDone, Standing
 
 if TYPE_CHECKING:
     from ckgen.fuzz.case import Case
@@ -166,11 +166,11 @@ def _rows(
     found: list[dict[str, Any]] = []
     for number, asked in enumerate(every, 1):
         what, pace = f"problem {number} of {len(every)}", Pace()
-        line.step(Part(f"{what}: verifying", (number - 1) / len(every)))
+        line.step(PartDone(f"{what}: verifying", (number - 1) / len(every)))
 
         def heard(ended: int, wanted: int, what: str = what, before: int = number - 1, pace: Pace = pace) -> None:
             told = pace.part(f"{what}, candidates: ", Standing(wanted, ended))
-            line.show(Part(told, (before + told.fraction) / len(every)))
+            line.show(PartDone(told, (before + told.fraction) / len(every)))
 
         found += _kept(params, rows_of(measurer, asked, heard))
     return found

@@ -13,7 +13,7 @@ from ckgen.cli.option_values import ops_of, words
 from ckgen.cli.options import json_option, ops_option, quiet_option
 from ckgen.cli.output import plural, progress, say, show, show_json
 from ckgen.model.errors import UsageError
-from ckgen.progress import Part, duration, rate_text
+from ckgen.progress import PartDone, duration, rate_text
 
 if TYPE_CHECKING:
     from ckgen.extension import Emulate
@@ -75,12 +75,7 @@ def _run(params: Mapping[str, Any], case: Case | None, emulate: Emulate | None, 
             subject,
             params["seed"],
             seconds,
-            lambda report: line.show(
-                Part(
-                    _standing(report, seconds),
-                    min(max(report.seconds / seconds, report.cases / (count or math.inf)), 1),
-                )
-            ),
+            lambda report: line.show(_standing(report, seconds, count)),
             count,
         )
     if emulate is not None:
@@ -110,9 +105,10 @@ def _text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _standing(report: Report, seconds: float) -> str:
-    """How far a run is."""
+def _standing(report: Report, seconds: float, count: int | None) -> PartDone:
+    """How far a run is: by time, or by problems where that is further."""
     left = max(seconds - report.seconds, 0)
     rate = rate_text(report.cases / report.seconds) if report.seconds else "–"
     failures = plural(len(report.failures), "failure")
-    return f"{plural(report.cases, 'problem')}, {failures}, {rate}, {duration(left)} left"
+    text = f"{plural(report.cases, 'problem')}, {failures}, {rate}, {duration(left)} left"
+    return PartDone(text, min(max(report.seconds / seconds, report.cases / (count or math.inf)), 1))

@@ -12,7 +12,7 @@ from ckgen.cli.options import quiet_option
 from ckgen.cli.output import columns, plural, progress, show, show_json
 from ckgen.cli.predict_input import rows_options, weighed_sets
 from ckgen.model.errors import UsageError
-from ckgen.progress import Part
+from ckgen.progress import PartDone
 
 if TYPE_CHECKING:
     from ckgen.predict.arrays import Weighed
@@ -48,7 +48,7 @@ def command(**params: Any) -> int:
     with progress("judging") as line:
         for number, sets in enumerate(kinds, 1):
             of = f"{number} of {plural(len(kinds), 'kind')}: {' '.join(sets[0].found.kind)}"
-            line.show(Part(of, (number - 1) / len(kinds)))
+            line.show(PartDone(of, (number - 1) / len(kinds)))
             found += zip(sets, judge(sets, params["folds"], params["by_file"]), strict=True)
     held = "file" if params["by_file"] else f"{params['folds']} folds" if params["folds"] else "none"
     if params["as_json"]:

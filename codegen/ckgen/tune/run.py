@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
-from ckgen.progress import Pace, Part, Standing
+from ckgen.progress import Pace, PartDone, Standing
 from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.journal import Contents, Keeper
 from ckgen.tune.known import Known
@@ -20,7 +20,7 @@ from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import Contest, Verdict, verdicts
 
 Heard = Callable[[str], None]
-"""Hears what goes on, of most a `Part`."""
+"""Hears what goes on, of most a `PartDone`."""
 NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
@@ -324,7 +324,7 @@ class Tuner:
         """What goes on, how far it is, and how long it may still last, at most where there is a budget."""
         left, budget = self._seconds_left(), self._options.budget
         part = self._pace.part(what, Standing(total, done, seconds_left=left))
-        self._heard(Part(part, 1 - left / budget) if left is not None and budget else part)
+        self._heard(PartDone(part, 1 - left / budget) if left is not None and budget else part)
 
     def _selection(self, problem: Problem) -> Candidate | None:
         if problem.text not in self._selected:
