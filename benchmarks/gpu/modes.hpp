@@ -16,12 +16,15 @@ struct Context {
   const ckgen::DeviceLibrary& built;
 };
 
-/// Every kernel in every number of splits against sums in double, on edge and random problems; at most so many.
+/// Every kernel in every number of splits, and cuBLASLt's own choice where it is here, against sums in double, on edge
+/// and random problems; at most so many.
 int check(const Context& context, const ckgen::Signature& signature, unsigned seed, std::size_t most);
 /// What a launch costs its thread; graphs, and threads with streams of their own.
 int host(const Context& context, const std::string& sweep_file);
-/// Every kernel and cuBLASLt in turns, by the device's events.
-int table(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
+/// Every kernel and cuBLASLt in turns, by the device's events: the first answer of its heuristic, and so many of its
+/// answers under the names that tables have for them.
+int table(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds,
+          std::uint32_t answers);
 
 inline void must(const ckgen::Status& status) {
   if (status.ok()) return;
@@ -35,10 +38,12 @@ inline std::string text_of(const ckgen::Signature& signature) {
   return text;
 }
 
-/// A kernel that has GPU code, in so many splits.
+/// A kernel that has GPU code, in so many splits; of a provider's it is the library that decides about them: 0.
 struct Kernel {
   std::string name;
   ckgen::Selection selection;
+
+  bool is_provided() const { return selection.k_batch == 0; }
 };
 
 /// Those whose instance supports the problem.
@@ -64,7 +69,14 @@ inline std::vector<Kernel> kernels_of(const ckgen::Registry& registry, const ckg
   std::vector<Kernel> found;
   for (std::uint32_t i = 0; i < registry.size(); ++i) {
     const ckgen::InstanceDesc& instance = registry.instance(i);
-    if (registry.device_archs(i) == 0 || instance.signature != signature) continue;
+    if (instance.signature != signature) continue;
+    if (instance.device != nullptr) {
+      ckgen::Selection selection;
+      selection.instance = i;
+      selection.k_batch = 0;
+      found.push_back({instance.name, selection});
+    }
+    if (registry.device_archs(i) == 0) continue;
     for (std::uint32_t splits = 1; static_cast<int>(splits) <= instance.constraints.max_k_batch; ++splits) {
       if (splits > 4 && splits != 8) continue;
       ckgen::Selection selection;
@@ -74,4 +86,14 @@ inline std::vector<Kernel> kernels_of(const ckgen::Registry& registry, const ckg
     }
   }
   return found;
+}
+
+inline constexpr const char* kPeer = "cublaslt";
+
+/// Adds cuBLASLt's kernel of that description to a registry.
+inline ckgen::Status add_peer(ckgen::Registry& registry, const ckgen::Signature& signature,
+                              const std::string& description) {
+  ckgen::InstanceDesc instance{};
+  const ckgen::Status status = ckgen::provider_instance(kPeer, signature, description, instance);
+  return status.ok() ? registry.add(instance) : status;
 }

@@ -1,8 +1,9 @@
 // What a generated library does on the GPU that is there, through the dispatcher alone.
 //
-//   on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS]
+//   on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS [ANSWERS]]
 //
-// CKGEN_TABLE_SELECTED=1: `table` times what selection takes, and cuBLASLt.
+// cuBLASLt is the file that CKGEN_CUBLASLT names, else what the loader finds. ANSWERS: `table` times so many answers of
+// its heuristic beside the first. CKGEN_TABLE_SELECTED=1: of ours it times what selection takes.
 #include <cstdlib>
 
 #include <hopper/device_library.hpp>
@@ -16,6 +17,7 @@ int main(int count, char** words) {
   Registry registry;
   must(hopper_kernels::register_all(registry));
   must(registry.attach(hopper::device_library()));
+  must(registry.provide_libraries());
   const Device device = Device::current();
   std::fprintf(stderr, "device: %s:%u %s\n", device.gfx(), device.cu_num(),
                device.kind() == DeviceKind::gpu ? "" : device.note());
@@ -27,9 +29,11 @@ int main(int count, char** words) {
   if (mode == "check")
     return check(context, *signature, count > 3 ? static_cast<unsigned>(std::atoi(words[3])) : 1,
                  count > 4 ? std::strtoul(words[4], nullptr, 10) : ~0UL);
-  if (mode == "table" && count > 3) return table(context, *signature, words[3], count > 4 ? std::atoi(words[4]) : 11);
-  std::fprintf(
-      stderr,
-      "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS]\n");
+  if (mode == "table" && count > 3)
+    return table(context, *signature, words[3], count > 4 ? std::atoi(words[4]) : 11,
+                 count > 5 ? static_cast<std::uint32_t>(std::atoi(words[5])) : 0);
+  std::fprintf(stderr,
+               "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS "
+               "[ANSWERS]]\n");
   return 2;
 }

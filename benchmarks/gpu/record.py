@@ -41,7 +41,7 @@ def checked(file: Path) -> dict[str, Any]:
 
 
 def table(file: Path) -> dict[str, Any]:
-    """cuBLASLt's time over the selected kernel's and over the fastest one's: above 1 is ours faster."""
+    """cuBLASLt's time over that of the selected kernel, of our fastest, of the fastest of both: above 1 is faster."""
     times: dict[tuple[int, int, int], dict[str, float]] = defaultdict(dict)
     taken: dict[tuple[int, int, int], str] = {}
     with file.open(encoding="utf-8", newline="") as lines:
@@ -54,7 +54,8 @@ def table(file: Path) -> dict[str, Any]:
     if not both:
         return {"problems": len(times), "compared": 0}
     selected = {one: times[one][PEER] / times[one][taken[one]] for one in both}
-    best = [times[one][PEER] / min(us for name, us in times[one].items() if name != PEER) for one in both]
+    best = [times[one][PEER] / min(us for name, us in times[one].items() if not is_peer(name)) for one in both]
+    either = [times[one][PEER] / min(times[one].values()) for one in both]
     by_m: dict[int, list[float]] = defaultdict(list)
     for one, ratio in selected.items():
         by_m[one[0]].append(ratio)
@@ -64,9 +65,15 @@ def table(file: Path) -> dict[str, Any]:
         "compared": len(both),
         "selected": rounded(geometric_mean(selected.values())),
         "best": rounded(geometric_mean(best)),
+        "best_of_both": {"all": rounded(geometric_mean(either)), "worst": rounded(min(either))},
         "worst": {"problem": "x".join(map(str, worst)), "selected": rounded(selected[worst])},
         "by_m": {str(m): rounded(geometric_mean(of)) for m, of in sorted(by_m.items())},
     }
+
+
+def is_peer(kernel: str) -> bool:
+    """Whether it is cuBLASLt's own choice or another answer of it; one that selection took has an instance's name."""
+    return kernel.partition(":")[0] == PEER
 
 
 def rounded(ratio: float) -> float:

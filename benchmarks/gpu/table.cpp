@@ -2,9 +2,9 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <random>
 
-#include "cublaslt.hpp"
 #include "modes.hpp"
 #include "number.hpp"
 
@@ -21,6 +21,8 @@ constexpr std::size_t kScales = std::size_t{1} << 23;
 struct Timed {
   std::string name;
   bool is_selected;
+  const Dispatcher* dispatcher;
+  Plan plan;
   std::vector<double> us;
 
   double median() {
@@ -82,13 +84,58 @@ class Memory {
   void *matrices_[3] = {}, *scales_ = nullptr;
 };
 
+/// cuBLASLt's kernels for one problem, behind a dispatcher of their own: selection of ours does not see them.
+class Peers {
+ public:
+  Peers(const Context& context, const Problem& problem, std::uint32_t answers) {
+    const auto version = provider_version(kPeer);
+    if (!version) {
+      std::fprintf(stderr, "%s\n", version.status().message);
+      return;
+    }
+    std::vector<std::string> kernels = {*version + "_first"};
+    if (answers != 0) {
+      const auto found = provider_kernels(kPeer, problem, answers);
+      must(found.status());
+      kernels.insert(kernels.end(), found->begin(), found->end());
+    }
+    Registry registry;
+    for (const std::string& kernel : kernels) {
+      const std::uint32_t instance = registry.size();
+      const Status status = add_peer(registry, problem.signature(), kernel);
+      if (status.ok()) found_.push_back({kernel, instance});
+      if (!status.ok()) std::fprintf(stderr, "%s: %s\n", kernel.c_str(), status.message);
+    }
+    dispatcher_ = std::make_unique<Dispatcher>(registry, DispatcherOptions{});
+    device_ = context.device;
+  }
+
+  /// Calls `take(name, dispatcher, plan)` of each that takes the problem; the first one's name is that of the peer.
+  template <class Take>
+  void each(const Problem& problem, Take take) const {
+    for (const auto& [kernel, instance] : found_) {
+      Selection selection;
+      selection.instance = instance;
+      selection.k_batch = 0;
+      const auto plan = dispatcher_->plan(problem, device_, selection);
+      const bool is_first = &kernel == &found_.front().first;
+      if (plan) take(is_first ? std::string(kPeer) : std::string(kPeer) + ':' + kernel, *dispatcher_, *plan);
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::uint32_t>> found_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  Device device_;
+};
+
 }  // namespace
 
-int table(const Context& context, const Signature& signature, const std::string& sweep_file, int rounds) {
+int table(const Context& context, const Signature& signature, const std::string& sweep_file, int rounds,
+          std::uint32_t answers) {
   gpu::Sweep sweep(sweep_file);
   void* stream = gpu::new_stream();
   gpu::Timer timer;
-  CublasLt peer;
   const std::vector<Kernel> kernels = kernels_of(context.registry, signature);
   const Dispatcher dispatcher{context.registry, DispatcherOptions{}};
   const Memory memory(signature);
@@ -98,32 +145,34 @@ int table(const Context& context, const Signature& signature, const std::string&
     const Problem problem = Problem(signature).shape(m, n, k);
     const GemmArgs args = memory.args(m, n, k);
     const Selection selected = dispatcher.select(problem, context.device);
+    const Peers peers(context, problem, answers);
     std::vector<Timed> timed;
-    std::vector<Plan> plans;
+    /// Keeps what runs once.
+    const auto keep = [&](const std::string& name, bool is_selected, const Dispatcher& of, const Plan& plan) {
+      const Status status = plan.launchable.ok() ? of.run(plan, args, stream) : plan.launchable;
+      if (status.ok()) return timed.push_back({name, is_selected, &of, plan, {}});
+      std::fprintf(stderr, "%s at %lldx%lldx%lld: %s\n", name.c_str(), static_cast<long long>(m),
+                   static_cast<long long>(n), static_cast<long long>(k), status.message);
+    };
     for (const Kernel& kernel : able(dispatcher, problem, context.device, kernels)) {
       const bool is_selected =
           selected.instance == kernel.selection.instance && selected.k_batch == kernel.selection.k_batch;
-      const bool is_unlikely = kernel.selection.k_batch > 1 && m > 4096;
+      const bool is_unlikely = (kernel.selection.k_batch > 1 && m > 4096) || kernel.is_provided();
       if (!is_selected && (only != nullptr || is_unlikely)) continue;
       if (!is_selected && m > 256 && kernel.name.find("_swap") != std::string::npos) continue;
-      const auto plan = dispatcher.plan(problem, context.device, kernel.selection);
-      if (!plan || !plan->launchable.ok()) continue;
-      if (!dispatcher.run(*plan, args, stream).ok()) continue;
-      plans.push_back(*plan);
-      timed.push_back({kernel.name, is_selected, {}});
+      if (const auto plan = dispatcher.plan(problem, context.device, kernel.selection))
+        keep(kernel.name, is_selected, dispatcher, *plan);
     }
-    if (peer.prepare(signature, m, n, k, args.a_scale)) timed.push_back({"cublaslt", false, {}});
+    peers.each(problem,
+               [&](const std::string& name, const Dispatcher& of, const Plan& plan) { keep(name, false, of, plan); });
     for (int round = 0; round < rounds; ++round)
       for (std::size_t i = 0; i < timed.size(); ++i) {
-        const std::size_t at = (i + static_cast<std::size_t>(round) * 3) % timed.size();
+        Timed& one = timed[(i + static_cast<std::size_t>(round) * 3) % timed.size()];
         sweep(stream);
         timer.start(stream);
-        if (at < plans.size())
-          must(dispatcher.run(plans[at], args, stream));
-        else
-          peer.run(args.a, args.b, args.c, stream);
+        must(one.dispatcher->run(one.plan, args, stream));
         timer.stop(stream);
-        timed[at].us.push_back(timer.microseconds());
+        one.us.push_back(timer.microseconds());
       }
     for (Timed& one : timed)
       std::printf("%s,%lld,%lld,%lld,%s,%.2f,%d\n", text_of(signature).c_str(), static_cast<long long>(m),

@@ -74,17 +74,17 @@ TEST(Ladder, OffersTheNeighboursOfThePlainList) {
   }
 }
 
-TEST(Ladder, TheTablesWinnerIsThatOfBothKindsTogetherAndItsOwnKernelWinsTies) {
+TEST(Ladder, TheTablesWinnerIsThatOfBothKindsTogetherAndTheExternalOneWinsTies) {
   std::mt19937 random(8);
   int external = 0, ties = 0;
   for (int round = 0; round < 100; ++round) {
     const std::uint32_t apart = round % 2 == 0 ? 60 : 3;
     const Drawn own(random, 3, apart), other(random, 3, apart);
     std::map<std::uint64_t, bool> both;  // M -> is external
-    for (const auto& [m, choice] : other.sizes) both[m] = true;
-    for (const auto& [m, choice] : own.sizes) {
+    for (const auto& [m, choice] : own.sizes) both[m] = false;
+    for (const auto& [m, choice] : other.sizes) {
       ties += both.count(m) != 0 ? 1 : 0;
-      both[m] = false;
+      both[m] = true;
     }
     for (std::uint64_t m = 1; m <= (both.empty() ? 1 : 2 * both.rbegin()->first); ++m) {
       const auto at = both.lower_bound(m);

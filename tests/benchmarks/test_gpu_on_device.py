@@ -64,6 +64,21 @@ def test_of_equal_kernels_the_one_wins_that_is_fast_more_often(tmp_path: Path) -
     }
 
 
+def test_an_answer_of_the_peer_is_a_row_beside_ours_where_it_is_more_than_a_hundredth_faster(tmp_path: Path) -> None:
+    file = tmp_path / "table_gemm_bf16_rcr.csv"
+    by_name, by_instance = "cublaslt:13.1.0_algo1_tile2", "gemm_bf16_rcr_cublaslt_13.1.0_algo1_tile3"
+    lines = [f"32,64,128,{by_name},7.50,0", f"16,64,128,{by_instance},9.95,0", f"64,64,128,{by_instance},9.00,0"]
+    file.write_text(TABLE + "".join(f"gemm_bf16_rcr,{line}\n" for line in lines))
+    rows = list(csv.DictReader(io.StringIO(script("winners.py", str(file), "a GPU", "580", "7", "2026-11-28"))))
+    assert [(row["M"], row["kernelName"], row["us"]) for row in rows] == [
+        ("16", "often", "10.05"), ("32", "seldom", "8.00"), ("32", by_name, "7.50"), ("64", "often", "10.00"),
+        ("64", "cublaslt:13.1.0_algo1_tile3", "9.00"),
+    ]  # fmt: skip
+    table = json.loads(script("record.py", str(tmp_path)))["tables"]["gemm_bf16_rcr"]
+    assert table["best_of_both"] == {"all": 1.421, "worst": 1.0}
+    assert table["selected"] == 1.0
+
+
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="a GPU may be here")
 def test_without_a_gpu_the_record_says_that_nothing_ran(tmp_path: Path) -> None:
     record = tmp_path / "record.json"

@@ -13,7 +13,7 @@ from ckgen.families.common.query import Query
 from ckgen.model.row import Row
 from ckgen.model.selection import Tier
 from ckgen.plan.select import Selection, select
-from ckgen.plan.trail import measured_text, title
+from ckgen.plan.trail import assumed_of, measured_text, title
 
 
 @click.command(cls=Command, name="lookup", short_help="Say which instance answers a problem on a target.")
@@ -46,6 +46,8 @@ def _text(query: Query, selection: Selection) -> str:
     if selection.external is not None and selection.winner is not None:
         winner = f"{selection.external.library} {selection.external.name or '-'}"
         rows.append(("  external", f"{winner}  {query.plan.place(selection.winner)}"))
+        assumed = assumed_of(query, selection.instance.name if selection.instance is not None else "")
+        rows += [("  assumed", assumed)] if assumed else []
     return f"{title(query)}\n{columns(rows)}"
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ckgen.families.common.providers import FORM, is_provider, provided_kernel
 from ckgen.families.common.told_row import ToldRow
-from ckgen.families.registry import AnyFamily, family_of_name
+from ckgen.families.registry import FAMILIES, AnyFamily, family_of_name
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import UsageError
 from ckgen.model.row import Row
@@ -66,7 +67,10 @@ _READ: Mapping[str, tuple[Reader, bool, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An instance by its name: the family, the signature, its canonical name, the word of `--ops`, and the Config."""
+    """An instance by its name: the family, the signature, its canonical name, the word of `--ops`, and the Config.
+
+    A provider's kernel has no Config.
+    """
 
     family: AnyFamily
     signature: Any
@@ -84,6 +88,18 @@ def named(name: str) -> Named | None:
         return None
     signature, config = found
     return Named(family, signature, signature.canonical(), family.word_of(config), config)
+
+
+def _provided(name: str, signature: str) -> Named | None:
+    """A provider's kernel for the GEMM of that canonical name; None for another name or signature."""
+    if provided_kernel(name) is None:
+        return None
+    family = FAMILIES["gemm"]
+    try:
+        found = family.parse_signature(signature, None)
+    except UsageError:
+        return None
+    return Named(family, found, found.canonical(), family.name, None) if str(found.op) == family.op else None
 
 
 class _InstanceTables:
@@ -104,7 +120,7 @@ class _InstanceTables:
             if line in reading.invalid:
                 continue
             cell = {name: values[index] for name, values in columns.items()}
-            one = named(cell[NAME_COLUMN])
+            one = named(cell[NAME_COLUMN]) or _provided(cell[NAME_COLUMN], cell[SIGNATURE_COLUMN])
             if one is not None and one.word not in options.ops:
                 others.append(line)
                 continue
@@ -122,6 +138,10 @@ def _row(one: Named | None, cell: Mapping[str, Any], location: Location, place: 
         about = (f"kernelName {quoted(cell[NAME_COLUMN])}",)
         hint = "see `ckgen list instances` for names: a table of ckgen's own has those"
         text = f"no instance has this name: {quoted(cell[NAME_COLUMN])}"
+        if is_provider(cell[NAME_COLUMN].partition(":")[0]):
+            name, signature = quoted(cell[NAME_COLUMN]), quoted(cell[SIGNATURE_COLUMN])
+            text = f"not a provider's kernel for a GEMM: {name} for {signature}"
+            hint = f"expected {FORM} (docs/providers.md), and a canonical signature of op gemm"
         reading.refuse(line, Diagnostic("T012", text, Location(place.display, line), about, hint))
         return None
     if cell[SIGNATURE_COLUMN] != one.canonical:

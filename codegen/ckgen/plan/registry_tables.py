@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from ckgen.families.common.providers import is_provider
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.unit import Measured, Table
 from ckgen.families.registry import AnyFamily, family_of
@@ -65,9 +66,10 @@ class TableReader(Fields):
         rows = [*self._selected(unit, family, target, value, instances, at), *self._external(family, value, at)]
         seen: set[object] = set()
         for place, one in rows:
-            if one.shape in seen:
+            key = (one.shape, one.instance is None and is_provider(one.library))
+            if key in seen:
                 self.say("R006", place, "its problem stands twice", "remove one")
-            seen.add(one.shape)
+            seen.add(key)
         selected, external = [], []
         for _, one in rows if len(seen) == len(rows) else ():
             winner = instances[one.instance] if one.instance is not None else None

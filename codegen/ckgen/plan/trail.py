@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ckgen.families.common.problem_finding import no_instance, outweighs
+from ckgen.families.common.providers import assumption
 from ckgen.families.common.query import AnyInstance, Candidate, Query
 from ckgen.model.selection import Tier, Wishes
 from ckgen.model.strategy import Strategy
@@ -60,6 +61,7 @@ class Step:
 class Trail:
     """The problem, every step in order, the table's external winner, and why nothing was chosen; empty where not so.
 
+    `assumed` is what is taken for granted of that winner where a program may have it.
     `nearest` is the instance that `reason` is of, `others` counts what the other candidates said.
     """
 
@@ -69,6 +71,7 @@ class Trail:
     reason: str
     nearest: str = ""
     others: str = ""
+    assumed: str = ""
 
     def text(self) -> str:
         """The trail as people read it."""
@@ -82,6 +85,7 @@ class Trail:
         left = [step.tier.value for step in self.steps if step.status is Status.NOT_TRIED]
         lines += [f"  not tried    {', '.join(left)}"] if left else []
         lines += [f"  external     {self.external}"] if self.external else []
+        lines += [f"{_INDENT}assumed {self.assumed}"] if self.assumed else []
         lines += [f"  unsupported  {self.reason}"] if self.reason else []
         lines += [f"  nearest      {self.nearest}"] if self.nearest else []
         lines += [f"  others       {self.others}"] if self.others else []
@@ -111,15 +115,16 @@ def trail(query: Query, place: Place) -> Trail:
             found += [_step(query, candidate, place) for candidate in of_tier]
         else:
             found.append(Step(tier, Status.ABSENT, _why_absent(query, tier)))
-    external = _external(query, place)
+    external, assumed = _external(query, place), assumed_of(query, tried[-1].instance.name if taken else "")
     if taken is not None:
-        return Trail(head, tuple(found), external, "")
+        return Trail(head, tuple(found), external, "", assumed=assumed)
     nearest = _nearest(tried)
     if nearest is None:
-        return Trail(head, tuple(found), external, query.untried().text)
+        return Trail(head, tuple(found), external, query.untried().text, assumed=assumed)
     reason = nearest.finding if nearest.finding != no_instance() else query.untried()
     assert reason is not None
-    return Trail(head, tuple(found), external, reason.text, nearest.instance.name, _others(tried, nearest))
+    others = _others(tried, nearest)
+    return Trail(head, tuple(found), external, reason.text, nearest.instance.name, others, assumed)
 
 
 def _nearest(refusing: Sequence[Candidate]) -> Candidate | None:
@@ -172,6 +177,14 @@ def _external(query: Query, place: Place) -> str:
         return ""
     kernel = f"{winner.external.library} {winner.external.name or '-'}"
     return f"{winner.tier} {query.measured_at(winner.row)}: {kernel}  {place(winner.row)}"
+
+
+def assumed_of(query: Query, instead: str) -> str:
+    """What is taken for granted of the table's winner, where a program may have its library; `instead` answers."""
+    winner = query.named_by_table()
+    if winner is None or winner.external is None:
+        return ""
+    return assumption(winner.external.library, winner.external.name, winner.row.us, instead)
 
 
 def _why_absent(query: Query, tier: Tier) -> str:

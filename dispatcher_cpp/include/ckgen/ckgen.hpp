@@ -26,6 +26,7 @@
 #include <ckgen/prepack.hpp>
 #include <ckgen/problem.hpp>
 #include <ckgen/problem_rules.hpp>
+#include <ckgen/providers.hpp>
 #include <ckgen/registry.hpp>
 #include <ckgen/registry_json.hpp>
 #include <ckgen/result.hpp>

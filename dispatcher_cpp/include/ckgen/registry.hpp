@@ -44,6 +44,12 @@ class CKGEN_API Registry {
   /// not generate. Refused where no table that was added before names that kernel, or it is provided already.
   Status provide(std::string_view library, std::string_view kernel, const InstanceDesc& instance) noexcept;
 
+  /// The same for every kernel of cublaslt and hipblaslt that tables name, where that library is here, of the version
+  /// that the row names, and takes the sizes of the rows on the thread's current device (docs/providers.md). Ok where
+  /// none is: why_not_provided() says why, and rows of other kernels answer. A kernel that tables of several signatures
+  /// name becomes one external of each. Opens libraries.
+  Status provide_libraries() noexcept;
+
   /// Gives instances that were added before their GPU code. Refused: another CKGEN_RUNTIME_ABI, an id that no instance
   /// has, an instance with code or a launcher already, an object for an arch that the instance does not have, two for
   /// one arch; everything (unsupported) where ckgen was built without zlib. Loads nothing and calls no GPU.
@@ -66,6 +72,8 @@ class CKGEN_API Registry {
   const ExternalKernel& external(std::uint32_t index) const noexcept;
   /// The instance that provides an external kernel, or no_index.
   std::uint32_t provider(std::uint32_t external) const noexcept;
+  /// Why a kernel of cublaslt or hipblaslt is not provided; "" of one that is, and of other libraries.
+  const char* why_not_provided(std::uint32_t external) const noexcept;
 
  private:
   friend class Dispatcher;

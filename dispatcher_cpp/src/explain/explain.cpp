@@ -101,9 +101,11 @@ std::string external_text(const Query& q, const Trail& trail) {
   const ExternalKernel& kernel = q.state.externals[trail.external_kernel];
   const std::uint32_t provider = q.state.providers[trail.external_kernel];
   const std::string name = kernel.name[0] != '\0' ? kernel.name : "-";
+  const std::string& why_not = q.state.unprovided[trail.external_kernel];
   return std::string("  external     ") + tier_name(trail.winner.tier) + " M=" + std::to_string(trail.winner.m) + ": " +
          kernel.library + ' ' + name +
-         (provider == no_index ? "" : std::string("  provided by ") + q.state.instances[provider]->name) + '\n';
+         (provider == no_index ? "" : std::string("  provided by ") + q.state.instances[provider]->name) + '\n' +
+         (why_not.empty() ? "" : kDetail + 1 + ("not provided: " + why_not) + '\n');
 }
 
 /// The candidate that the problem is nearest to, and what the others said; null where no rule was said of any.

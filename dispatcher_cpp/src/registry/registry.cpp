@@ -3,6 +3,7 @@
 #include <new>
 
 #include "src/operation/operation.hpp"
+#include "src/registry/provided.hpp"
 #include "src/registry/registry_state.hpp"
 #include "src/registry/validate.hpp"
 
@@ -38,9 +39,7 @@ std::uint32_t intern(RegistryState& state, const ExternalKernel& kernel) {
     const ExternalKernel& known = state.externals[i];
     if (std::string_view(known.name) == kernel.name && std::string_view(known.library) == kernel.library) return i;
   }
-  state.externals.push_back(kernel);
-  state.providers.push_back(no_index);
-  return static_cast<std::uint32_t>(state.externals.size() - 1);
+  return detail::append_external(state, kernel);
 }
 
 Status append(RegistryState& state, const SignatureUnit& unit) {
@@ -140,12 +139,17 @@ Status Registry::provide(std::string_view library, std::string_view kernel, cons
                              state.externals[i].name, state.externals[i].library,
                              state.instances[state.providers[i]]->name);
       state.providers[i] = static_cast<std::uint32_t>(state.instances.size());
+      state.unprovided[i].clear();
       return append_owned(state, instance);
     }
     return Status::error(StatusCode::invalid_argument, "no registered table names kernel %.*s of library %.*s",
                          static_cast<int>(kernel.size()), kernel.data(), static_cast<int>(library.size()),
                          library.data());
   });
+}
+
+Status Registry::provide_libraries() noexcept {
+  return changed(state_, [](RegistryState& state) { return detail::provide_libraries(state, append_owned); });
 }
 
 Status Registry::attach(const DeviceLibrary& library) noexcept {
@@ -191,6 +195,10 @@ const ExternalKernel& Registry::external(std::uint32_t index) const noexcept {
 
 std::uint32_t Registry::provider(std::uint32_t external) const noexcept {
   return state_of(state_).providers[external];
+}
+
+const char* Registry::why_not_provided(std::uint32_t external) const noexcept {
+  return state_of(state_).unprovided[external].c_str();
 }
 
 }  // namespace v1

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,7 @@ struct RegistryState {
   std::vector<std::uint64_t> build_ids;
   std::vector<ExternalKernel> externals;
   std::vector<std::uint32_t> providers;                     // by external: an instance or no_index
+  std::vector<std::string> unprovided;                      // by external: why a library that could does not; or ""
   std::vector<std::vector<std::uint32_t>> table_externals;  // by table: its externals as indices of `externals`
   std::unordered_map<std::uint32_t, std::shared_ptr<const DeviceProgram>> programs;  // by instance: attached GPU code
   std::unordered_map<std::string_view, std::uint32_t> by_name;

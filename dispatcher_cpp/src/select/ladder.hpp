@@ -116,16 +116,17 @@ inline FarHits far_rungs(const Ladder& ladder, std::uint64_t m, NearGap gap) noe
   return in_ratio_order(above_gap(ladder, m, gap), below(ladder, m), m);
 }
 
-/// The rung that exact, near and far would pick if own and external rungs were one ladder; own rungs win ties.
+/// The rung that exact, near and far would pick if own and external rungs were one ladder; external ones win ties:
+/// where both were measured, the external one is a provider's, and faster.
 inline Hit table_winner(const Ladder& own, const Ladder& external, std::uint64_t m, NearGap gap) noexcept {
   const Hit own_up = rounded_up(own, m, gap);
   const Hit external_up = rounded_up(external, m, gap);
-  if (own_up && (!external_up || own_up.m <= external_up.m)) return own_up;
+  if (own_up && (!external_up || own_up.m < external_up.m)) return own_up;
   if (external_up) return external_up;
   const Hit above[2] = {above_gap(own, m, gap), above_gap(external, m, gap)};
   const Hit under[2] = {below(own, m), below(external, m)};
-  const Hit& up = above[0] && (!above[1] || above[0].m <= above[1].m) ? above[0] : above[1];
-  const Hit& down = under[0] && (!under[1] || under[0].m >= under[1].m) ? under[0] : under[1];
+  const Hit& up = above[0] && (!above[1] || above[0].m < above[1].m) ? above[0] : above[1];
+  const Hit& down = under[0] && (!under[1] || under[0].m > under[1].m) ? under[0] : under[1];
   return in_ratio_order(up, down, m).first;
 }
 

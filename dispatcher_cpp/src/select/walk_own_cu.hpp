@@ -70,7 +70,7 @@ bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
       continue;
     }
     const Hit hit = rounded_up(own_ladder(*group), w.m(), gap_of(table));
-    if (hit.tier != Tier::exact) {  // an exact rung of its own is the winner
+    if (group->external_count != 0) {
       const Hit winner = external_winner(w, ref, *group, {});
       if (winner && winner.tier != Tier::far_ && offer_provided(w, ref, winner)) return true;
     }

@@ -59,15 +59,15 @@ def far_hits(above: tuple[int, int] | None, below: tuple[int, int] | None, m: in
 
 
 def table_winner(group: GroupPlan, table: TablePlan, m: int, gap: NearGap) -> TableWinner | None:
-    """The rung that exact, near and far would pick if both kinds of rungs were one ladder."""
+    """The rung that exact, near and far would pick if both kinds of rungs were one ladder; external ones win ties."""
     tiers = ((rounded_up(ladder, m, gap), external) for ladder, external in _kinds(group))
     up = [(hit, external) for hit, external in tiers if hit is not None]
     if up:
-        hit, external = min(up, key=lambda pair: pair[0].m)
+        hit, external = min(up, key=lambda pair: (pair[0].m, not pair[1]))
         return _winner(group, table, hit, external)
     far = [(hit, external) for ladder, external in _kinds(group) for hit in far_rungs(ladder, m, gap)]
-    above = min((pair for pair in far if pair[0].m > m), key=lambda pair: pair[0].m, default=None)
-    below = max((pair for pair in far if pair[0].m < m), key=lambda pair: pair[0].m, default=None)
+    above = min((pair for pair in far if pair[0].m > m), key=lambda pair: (pair[0].m, not pair[1]), default=None)
+    below = max((pair for pair in far if pair[0].m < m), key=lambda pair: (pair[0].m, pair[1]), default=None)
     if above is not None and (below is None or above[0].m * below[0].m <= m * m):
         return _winner(group, table, *above)
     return _winner(group, table, *below) if below is not None else None
@@ -132,5 +132,6 @@ def _kinds(group: GroupPlan) -> tuple[tuple[Ladder, bool], tuple[Ladder, bool]]:
 
 
 def _winner(group: GroupPlan, table: TablePlan, hit: RungHit, external: bool) -> TableWinner:
-    kernel = table.externals[hit.choice] if external else None
-    return TableWinner(group.rows[hit.m], hit.tier, kernel)
+    if external:
+        return TableWinner(group.external_rows[hit.m], hit.tier, table.externals[hit.choice])
+    return TableWinner(group.rows[hit.m], hit.tier, None)

@@ -29,11 +29,15 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """One (N, K, batch): what can run and what is external, and the row behind each measured M."""
+    """One (N, K, batch): what can run and what is external, and the row behind each measured M.
+
+    A kernel of a provider may stand at the M of one that can run: `rows` has the latter's.
+    """
 
     runnable: Ladder
     external: Ladder
     rows: Mapping[int, TunedRow]
+    external_rows: Mapping[int, TunedRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ _Measured = tuple[TunedRow, int]
 
 
 def table_of(target: Target, selected: Iterable[_Measured], external: Iterable[TunedRow]) -> TablePlan:
-    """The table of these rows: of a measured size one at most."""
+    """The table of these rows: of a measured size one of each side at most."""
     chosen: dict[GroupKey, list[tuple[TunedRow, Choice]]] = {}
     for row, number in selected:
         choice = Choice(number, 0 if row.k_batch is None else row.k_batch)
@@ -89,7 +93,8 @@ def table_of(target: Target, selected: Iterable[_Measured], external: Iterable[T
         key: GroupPlan(
             runnable=_ladder([(row.shape.m, choices[choice]) for row, choice in chosen.get(key, ())]),
             external=_ladder([(row.shape.m, externals[kernel]) for row, kernel in foreign.get(key, ())]),
-            rows={row.shape.m: row for side in (chosen, foreign) for row, _ in side.get(key, ())},
+            rows={row.shape.m: row for side in (foreign, chosen) for row, _ in side.get(key, ())},
+            external_rows={row.shape.m: row for row, _ in foreign.get(key, ())},
         )
         for key in sorted(chosen.keys() | foreign.keys())
     }

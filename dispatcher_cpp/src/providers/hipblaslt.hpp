@@ -1,0 +1,10 @@
+// AMD's hipBLASLt: libhipblaslt.so.1 or .0, or the file that CKGEN_HIPBLASLT names when it is first asked.
+#pragma once
+
+#include "src/providers/provider.hpp"
+
+namespace ckgen::inline v1::detail {
+
+const Provider& hipblaslt() noexcept;
+
+}  // namespace ckgen::inline v1::detail
