@@ -63,6 +63,7 @@ class OneRow {
   OneRow& operator=(const OneRow&) = delete;
 
   Status add_to(Registry& registry) { return registry.add(library_); }
+  const Library& library() const { return library_; }
 
  private:
   std::string kernel_;

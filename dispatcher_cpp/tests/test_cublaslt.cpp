@@ -3,6 +3,8 @@
 #include <cstring>
 #include <thread>
 
+#include <ckgen/c_api.h>
+
 #include "mock_cuda/mock_cuda.hpp"
 #include "provider_fixture.hpp"
 
@@ -152,12 +154,31 @@ TEST_F(Cublaslt, ALibraryThatIsNotThereIsNamed) {
   EXPECT_TRUE(says(with.why_not_provided(0), "no hipBLASLt: /no/such/hipblaslt.so")) << with.why_not_provided(0);
 }
 
-TEST_F(Cublaslt, NothingIsOpenedUnlessItIsAskedFor) {
+TEST_F(Cublaslt, InCARegistryIsToldToo) {
   OneRow own = row(bf16, kFirst);
+  const ckgen_message nowhere{nullptr, 0};
+  ckgen_registry* registry = nullptr;
+  ASSERT_EQ(ckgen_registry_create(&registry, nowhere), CKGEN_OK);
+  ASSERT_EQ(ckgen_registry_add_library(registry, &own.library(), nowhere), CKGEN_OK);
+  ASSERT_EQ(ckgen_registry_provide_libraries(registry, nowhere), CKGEN_OK);
+  std::uint32_t size = 0;
+  ASSERT_EQ(ckgen_registry_size(registry, &size, nowhere), CKGEN_OK);
+  EXPECT_EQ(size, 2U) << "its own instance, and the library's";
+  EXPECT_EQ(ckgen_registry_provide_libraries(nullptr, nowhere), CKGEN_INVALID_ARGUMENT);
+  ckgen_registry_destroy(registry);
+}
+
+TEST(CublasltUnasked, NothingIsOpenedUnlessItIsAskedFor) {
+  const auto is_open = [] { return dlopen(CKGEN_MOCK_CUBLASLT, RTLD_NOW | RTLD_NOLOAD) != nullptr; };
+  if (is_open()) GTEST_SKIP() << "another test of this process asked";
+  OneRow own("own", bf16, Arch::sm_90a, 132, "cublaslt", kFirst);
   Registry registry;
   ASSERT_TRUE(own.add_to(registry).ok());
   EXPECT_STREQ(registry.why_not_provided(0), "provide_libraries() was not called");
   EXPECT_EQ(registry.provider(0), no_index);
+  EXPECT_FALSE(is_open());
+  ASSERT_TRUE(registry.provide_libraries().ok());
+  EXPECT_TRUE(is_open());
 }
 
 TEST_F(Cublaslt, ARowWhoseSizesTheLibraryDoesNotTakeIsLeftOutWithTheCall) {

@@ -41,13 +41,18 @@ def _of_cpp(parity: Parity, unit: UnitPlan, target: Target, shape: Shape, wishes
     sizes, batch = (shape.m, shape.n, shape.k), shape.batch or 1
     problem = parity.library.problem(unit.name, *sizes, batch=batch, batch_invariant=wishes.batch_invariant)
     text = parity.dispatcher.explain(problem, parity.library.simulated(str(target)))
-    return text.replace(" (simulated)\n", "\n", 1).splitlines()
+    return _without_providers(text.replace(" (simulated)\n", "\n", 1).splitlines())
 
 
 def _without_measurements(text: str) -> list[str]:
     """Without the places and times of rows, which only tables hold."""
     lines = [re.sub(rf"^( +){PLACE}(  \S+ us)? measured", r"\1measured", line) for line in text.splitlines()]
-    return [line.removesuffix(f"  {PLACE}") for line in lines]
+    return _without_providers([line.removesuffix(f"  {PLACE}") for line in lines])
+
+
+def _without_providers(lines: list[str]) -> list[str]:
+    """Without what one side knows, and the other takes for granted, of the library that an external winner is of."""
+    return [line for line in lines if not line.lstrip().startswith(("assumed not to be there: ", "not provided: "))]
 
 
 def _shape(unit: UnitPlan, index: int) -> Shape:

@@ -45,6 +45,12 @@ def test_a_problem_gets_the_answer_of_cpp(library: RuntimeLibrary) -> None:
     assert external.external == ("asm", "ext_a")
 
 
+def test_libraries_that_no_row_names_are_not_asked_for(library: RuntimeLibrary) -> None:
+    dispatcher = library.dispatcher(["tiny"], Options(), provide_libraries=True)
+    external = dispatcher.select(library.problem("fp16", 96, 1024, 2048), library.simulated("gfx942:304"))
+    assert (external.instance, external.external) == ("tiny_medium", ("asm", "ext_a"))
+
+
 def test_a_refusal_carries_its_reason(library: RuntimeLibrary) -> None:
     dispatcher = library.dispatcher(["tiny"], Options())
     device = library.simulated("gfx942")

@@ -60,6 +60,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "registry_create": (POINTER(_H),),
     "registry_add_library": (_H, c_void_p),
     "registry_attach": (_H, c_void_p),
+    "registry_provide_libraries": (_H,),
     "device_simulated": (c_char_p, c_uint32, POINTER(_H)),
     "device_host": (POINTER(_H),),
     "device_current": (POINTER(_H),),

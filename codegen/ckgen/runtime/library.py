@@ -63,16 +63,24 @@ class RuntimeLibrary:
         return self._abi.version
 
     def dispatcher(
-        self, names: Iterable[str], options: Options | None = None, device_names: Iterable[str] = ()
+        self,
+        names: Iterable[str],
+        options: Options | None = None,
+        device_names: Iterable[str] = (),
+        *,
+        provide_libraries: bool = False,
     ) -> Dispatcher:
         """A dispatcher over the generated libraries of these names; without options, those of the environment.
 
-        `device_names`: libraries of GPU code for their instances. ValueError for a name that no loaded file holds,
-        TypeError for names that are no list of texts.
+        `device_names`: libraries of GPU code for their instances. `provide_libraries`: kernels of cuBLASLt and
+        hipBLASLt that tables name answer where those libraries are here (docs/providers.md). ValueError for a name
+        that no loaded file holds, TypeError for names that are no list of texts.
         """
         registry = self._registry(names)
         for name in _listed(device_names, "device_names"):
             self._abi.call("registry_attach", registry.handle, self._abi.constants(name, "device_library"))
+        if provide_libraries:
+            self._abi.call("registry_provide_libraries", registry.handle)
         given = None
         if options is not None:
             texts = {field: getattr(options, field).encode() for field in _TEXTS}

@@ -199,6 +199,8 @@ CKGEN_API ckgen_status ckgen_registry_add_library(ckgen_registry* registry, cons
 /* Gives instances that were added their GPU code; `library` is what a built library's symbol
  * ckgen_<name>_device_library() returns. */
 CKGEN_API ckgen_status ckgen_registry_attach(ckgen_registry* registry, const void* library, ckgen_message message);
+/* Registry::provide_libraries: kernels of vendors' libraries that tables name, where those libraries are here. */
+CKGEN_API ckgen_status ckgen_registry_provide_libraries(ckgen_registry* registry, ckgen_message message);
 CKGEN_API ckgen_status ckgen_registry_size(const ckgen_registry* registry, uint32_t* out, ckgen_message message);
 /* Every instance as JSON, see ckgen/registry_json.hpp; `needed` (may be null) is its length with the NUL. */
 CKGEN_API ckgen_status ckgen_registry_json(const ckgen_registry* registry, ckgen_message text, size_t* needed);

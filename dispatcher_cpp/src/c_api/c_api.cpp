@@ -80,6 +80,11 @@ ckgen_status ckgen_registry_attach(ckgen_registry* registry, const void* library
   return answer(registry->value.attach(*static_cast<const ckgen::DeviceLibrary*>(library)), message);
 }
 
+ckgen_status ckgen_registry_provide_libraries(ckgen_registry* registry, ckgen_message message) {
+  if (!given(message, registry)) return CKGEN_INVALID_ARGUMENT;
+  return answer(registry->value.provide_libraries(), message);
+}
+
 ckgen_status ckgen_registry_size(const ckgen_registry* registry, uint32_t* out, ckgen_message message) {
   if (!given(message, registry, out)) return CKGEN_INVALID_ARGUMENT;
   *out = registry->value.size();

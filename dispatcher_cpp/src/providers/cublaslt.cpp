@@ -24,9 +24,16 @@ constexpr Setting kSettings[] = {{"algo", 0, 4},   {"tile", 1, 4},      {"stages
                                  {"splits", 2, 4}, {"reduction", 3, 4}, {"swizzle", 4, 4},
                                  {"custom", 5, 4}, {"inner", 7, 2},     {"cluster", 8, 2}};
 
-constexpr LibraryFacts kCublasLt = {
-    "cublaslt",   "cuBLASLt", "cublasLt",  "CKGEN_CUBLASLT", {"libcublasLt.so.13", "libcublasLt.so.12"},
-    cuda_runtime, 64,         kCompute32f, kTransA,          kScaleOfA};
+constexpr LibraryFacts kCublasLt = {.name = kCublasLtName,
+                                    .title = "cuBLASLt",
+                                    .prefix = "cublasLt",
+                                    .variable = "CKGEN_CUBLASLT",
+                                    .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
+                                    .runtime = cuda_runtime,
+                                    .algorithm_bytes = 64,
+                                    .compute_fp32 = kCompute32f,
+                                    .trans_a = kTransA,
+                                    .scale_of_a = kScaleOfA};
 
 class CublasLt final : public MatmulLibrary {
  public:

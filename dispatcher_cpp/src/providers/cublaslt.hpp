@@ -5,6 +5,9 @@
 
 namespace ckgen::inline v1::detail {
 
+inline constexpr const char* kCublasLtName = "cublaslt";  // as tables have it
+
+/// Opens it.
 const Provider& cublaslt() noexcept;
 
 }  // namespace ckgen::inline v1::detail

@@ -13,16 +13,16 @@ namespace {
 constexpr std::string_view kSolution = "solution";
 constexpr int kMostSolutions = 1024;
 
-constexpr LibraryFacts kHipblasLt = {"hipblaslt",
-                                 "hipBLASLt",
-                                 "hipblasLt",
-                                 "CKGEN_HIPBLASLT",
-                                 {"libhipblaslt.so.1", "libhipblaslt.so.0"},
-                                 hip_runtime,
-                                 24,  // 16 of its own, and the most workspace
-                                 2,   // HIPBLAS_COMPUTE_32F
-                                 0,   // HIPBLASLT_MATMUL_DESC_TRANSA
-                                 5};  // HIPBLASLT_MATMUL_DESC_A_SCALE_POINTER
+constexpr LibraryFacts kHipblasLt = {.name = kHipblasLtName,
+                                     .title = "hipBLASLt",
+                                     .prefix = "hipblasLt",
+                                     .variable = "CKGEN_HIPBLASLT",
+                                     .files = {"libhipblaslt.so.1", "libhipblaslt.so.0"},
+                                     .runtime = hip_runtime,
+                                     .algorithm_bytes = 24,  // 16 of its own, and the most workspace
+                                     .compute_fp32 = 2,      // HIPBLAS_COMPUTE_32F
+                                     .trans_a = 0,           // HIPBLASLT_MATMUL_DESC_TRANSA
+                                     .scale_of_a = 5};       // HIPBLASLT_MATMUL_DESC_A_SCALE_POINTER
 
 /// Its C functions name no kernels: an algorithm is the index of a solution, of one version and one arch. One is found
 /// among the heuristic's answers.

@@ -5,6 +5,9 @@
 
 namespace ckgen::inline v1::detail {
 
+inline constexpr const char* kHipblasLtName = "hipblaslt";  // as tables have it
+
+/// Opens it.
 const Provider& hipblaslt() noexcept;
 
 }  // namespace ckgen::inline v1::detail

@@ -76,7 +76,7 @@ struct ProductShape {
 
 class MatmulLibrary : public Provider {
  public:
-  const char* name() const noexcept final { return facts_.name; }
+  const char* name() const noexcept { return facts_.name; }
   Status version(std::string& out) const final;
   Status kernels(const Signature& signature, const ProductSizes& sizes, std::uint32_t most,
                  std::vector<std::string>& out) const final;

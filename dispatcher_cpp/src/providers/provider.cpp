@@ -1,7 +1,5 @@
 #include "src/providers/provider.hpp"
 
-#include <array>
-
 #include <ckgen/providers.hpp>
 
 #include "src/providers/cublaslt.hpp"
@@ -11,12 +9,29 @@ namespace ckgen {
 inline namespace v1 {
 namespace detail {
 
-const Provider* provider_of(std::string_view library) noexcept {
-  for (const auto of : {&cublaslt, &hipblaslt}) {
-    const Provider& one = of();
-    if (library == one.name()) return &one;
-  }
+namespace {
+
+struct Known {
+  std::string_view name;
+  const Provider& (*open)() noexcept;
+};
+constexpr Known kProviders[] = {{kCublasLtName, cublaslt}, {kHipblasLtName, hipblaslt}};
+
+const Known* known(std::string_view library) noexcept {
+  for (const Known& one : kProviders)
+    if (one.name == library) return &one;
   return nullptr;
+}
+
+}  // namespace
+
+bool has_provider(std::string_view library) noexcept {
+  return known(library) != nullptr;
+}
+
+const Provider* provider_of(std::string_view library) noexcept {
+  const Known* const one = known(library);
+  return one != nullptr ? &one->open() : nullptr;
 }
 
 namespace {

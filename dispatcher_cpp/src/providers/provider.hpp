@@ -24,8 +24,6 @@ class Provider {
   Provider(const Provider&) = delete;
   Provider& operator=(const Provider&) = delete;
 
-  /// As tables name it: "cublaslt".
-  virtual const char* name() const noexcept = 0;
   /// Its version as descriptions of kernels begin with; not ok where it or a device of its vendor is not here.
   virtual Status version(std::string& out) const = 0;
   /// Descriptions of its kernels for dense operands, as its heuristic ranks them; none where it has no answer.
@@ -41,7 +39,10 @@ class Provider {
   ~Provider() = default;
 };
 
-/// The provider of kernels of `library`, or null.
+/// Whether kernels of `library` have a provider; opens nothing.
+bool has_provider(std::string_view library) noexcept;
+
+/// The provider of kernels of `library`, which is opened, or null.
 const Provider* provider_of(std::string_view library) noexcept;
 
 }  // namespace ckgen::inline v1::detail

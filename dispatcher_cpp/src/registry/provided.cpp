@@ -63,7 +63,7 @@ Status provide(RegistryState& state, AppendFn append, const Provider& provider, 
 }  // namespace
 
 std::uint32_t append_external(RegistryState& state, const ExternalKernel& kernel) {
-  const bool may_be_provided = provider_of(kernel.library) != nullptr;
+  const bool may_be_provided = has_provider(kernel.library);
   state.externals.push_back(kernel);
   state.providers.push_back(no_index);
   state.unprovided.emplace_back(may_be_provided ? "provide_libraries() was not called" : "");
