@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The kernels of a library on the NVIDIA GPU of this machine: each on edge and random problems against sums in double
-# with guard bands, a sample under compute-sanitizer, graphs and threads, and times beside cuBLASLt's.
+# with guard bands, a sample under compute-sanitizer, graphs and threads, rows whose bytes must not depend on others, and
+# times beside cuBLASLt's.
 #
 #   bash tools/gpu_test.sh LIBRARY RECORD.json [SHAPES]
 #
@@ -66,6 +67,11 @@ fi
 echo "host"
 timeout 60 "$app" host "$work/sweep.cubin" > "$found/host.txt" 2>&1 || status=1
 grep -q WRONG "$found/host.txt" && status=1
+
+echo "one order of additions"
+for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale; do
+  timeout 60 "$app" invariance "$signature" "$work/sweep.cubin" > "$found/invariance_$signature.txt" 2>&1 || status=1
+done
 
 echo "times"
 [ -n "${CKGEN_CUBLASLT:-}" ] || skip "CKGEN_CUBLASLT is not set: nothing to compare times with"

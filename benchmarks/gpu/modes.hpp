@@ -20,6 +20,8 @@ struct Context {
 int check(const Context& context, const ckgen::Signature& signature, unsigned seed, std::size_t most);
 /// What a launch costs its thread; graphs, and threads with streams of their own.
 int host(const Context& context, const std::string& sweep_file);
+/// A row of C in one order of additions: its bytes wherever it stands, for every M; what that costs.
+int invariance(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 /// Every kernel and cuBLASLt in turns, by the device's events.
 int table(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 

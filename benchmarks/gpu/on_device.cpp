@@ -1,6 +1,7 @@
 // What a generated library does on the GPU that is there, through the dispatcher alone.
 //
 //   on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS]
+//   on_device invariance SIGNATURE SWEEP.cubin [ROUNDS]
 //
 // CKGEN_TABLE_SELECTED=1: `table` times what selection takes, and cuBLASLt.
 #include <cstdlib>
@@ -27,9 +28,11 @@ int main(int count, char** words) {
   if (mode == "check")
     return check(context, *signature, count > 3 ? static_cast<unsigned>(std::atoi(words[3])) : 1,
                  count > 4 ? std::strtoul(words[4], nullptr, 10) : ~0UL);
-  if (mode == "table" && count > 3) return table(context, *signature, words[3], count > 4 ? std::atoi(words[4]) : 11);
-  std::fprintf(
-      stderr,
-      "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS]\n");
+  const int rounds = count > 4 ? std::atoi(words[4]) : 11;
+  if (mode == "table" && count > 3) return table(context, *signature, words[3], rounds);
+  if (mode == "invariance" && count > 3) return invariance(context, *signature, words[3], rounds);
+  std::fprintf(stderr,
+               "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS] "
+               "| invariance SIGNATURE SWEEP.cubin [ROUNDS]\n");
   return 2;
 }
