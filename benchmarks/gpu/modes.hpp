@@ -25,6 +25,8 @@ int host(const Context& context, const std::string& sweep_file);
 /// answers under the names that tables have for them.
 int table(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds,
           std::uint32_t answers);
+/// A row of C in one order of additions: its bytes wherever it stands, for every M; what that costs.
+int invariance(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 
 inline void must(const ckgen::Status& status) {
   if (status.ok()) return;

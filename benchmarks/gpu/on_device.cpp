@@ -1,6 +1,7 @@
 // What a generated library does on the GPU that is there, through the dispatcher alone.
 //
 //   on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS [ANSWERS]]
+//   on_device invariance SIGNATURE SWEEP.cubin [ROUNDS]
 //
 // cuBLASLt is the file that CKGEN_CUBLASLT names, else what the loader finds. ANSWERS: `table` times so many answers of
 // its heuristic beside the first. CKGEN_TABLE_SELECTED=1: of ours it times what selection takes.
@@ -29,11 +30,12 @@ int main(int count, char** words) {
   if (mode == "check")
     return check(context, *signature, count > 3 ? static_cast<unsigned>(std::atoi(words[3])) : 1,
                  count > 4 ? std::strtoul(words[4], nullptr, 10) : ~0UL);
-  if (mode == "table" && count > 3)
-    return table(context, *signature, words[3], count > 4 ? std::atoi(words[4]) : 11,
-                 count > 5 ? static_cast<std::uint32_t>(std::atoi(words[5])) : 0);
+  const int rounds = count > 4 ? std::atoi(words[4]) : 11;
+  const auto answers = static_cast<std::uint32_t>(count > 5 ? std::atoi(words[5]) : 0);
+  if (mode == "table" && count > 3) return table(context, *signature, words[3], rounds, answers);
+  if (mode == "invariance" && count > 3) return invariance(context, *signature, words[3], rounds);
   std::fprintf(stderr,
                "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS "
-               "[ANSWERS]]\n");
+               "[ANSWERS]] | invariance SIGNATURE SWEEP.cubin [ROUNDS]\n");
   return 2;
 }

@@ -17,6 +17,7 @@ _CHECK = re.compile(
     r"check (\S+): (\d+) kernels, (\d+) shapes, (\d+) runs, (\d+) refused, (\d+) wrong, worst error ([0-9.]+)"
 )
 _CHECKED = ("kernels", "shapes", "runs", "refused", "wrong")
+_INVARIANCE = re.compile(r"invariance \S+: (\d+) rows and (\d+) kernels, (\d+) wrong; .* time ([0-9.]+)")
 _HOST = re.compile(r"^ *(.+?) +([0-9.]+) us$", re.MULTILINE)
 
 
@@ -26,6 +27,9 @@ def record_of(folder: Path) -> dict[str, Any]:
     found |= {name: text(folder / f"{name}.txt") for name in ("device", "driver", "skipped", "seconds")}
     found["checks"] = [checked(one) for one in sorted(folder.glob("check_*.txt"))]
     found["sanitizer"] = {one.stem: last_line(one) for one in sorted(folder.glob("sanitizer_*.txt"))}
+    found["invariance"] = {
+        one.stem.removeprefix("invariance_"): invariant(one) for one in sorted(folder.glob("invariance_*.txt"))
+    }
     found["host_us"] = {what.strip(): float(us) for what, us in _HOST.findall(text(folder / "host.txt"))}
     found["tables"] = {one.stem.removeprefix("table_"): table(one) for one in sorted(folder.glob("table_*.csv"))}
     return found
@@ -38,6 +42,14 @@ def checked(file: Path) -> dict[str, Any]:
         return {"name": file.stem, "wrong": None, "end": last_line(file)}
     counts = dict(zip(_CHECKED, map(int, seen.groups()[1:6]), strict=True))
     return {"signature": seen[1], **counts, "worst": float(seen[7])}
+
+
+def invariant(file: Path) -> dict[str, Any]:
+    """Rows and kernels compared, and what one order costs; `wrong` is null where it did not come to its end."""
+    seen = _INVARIANCE.search(text(file))
+    if seen is None:
+        return {"wrong": None, "end": last_line(file)}
+    return {"rows": int(seen[1]), "kernels": int(seen[2]), "wrong": int(seen[3]), "time": float(seen[4])}
 
 
 def table(file: Path) -> dict[str, Any]:

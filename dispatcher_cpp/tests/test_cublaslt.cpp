@@ -210,7 +210,10 @@ TEST_F(Cublaslt, TheFirstAnswerIsAskedForEachProduct) {
   EXPECT_EQ(operands.wrong(), 0);
   EXPECT_EQ(mock.last_product().settings.of[1], 24U);
   Operands one(bf16, 1, 64, 128);
-  EXPECT_TRUE(says(run(bf16, "13.1.0_first", one).message, "cublasLtMatmulAlgoGetHeuristic answered with"));
+  const Status none = run(bf16, "13.1.0_first", one);
+  EXPECT_STREQ(none.message, "cublasLtMatmulAlgoGetHeuristic answered with cuBLASLt error 15");
+  EXPECT_EQ(none.code, StatusCode::unsupported);
+  EXPECT_TRUE(provider_kernels("cublaslt", one.problem(), 8)->empty());
 }
 
 TEST_F(Cublaslt, OneKernelInTablesOfTwoSignaturesIsAnInstanceOfEach) {
@@ -245,7 +248,9 @@ TEST_F(Cublaslt, AProductThatWasRunIsNotPreparedAgainAndFailuresLeaveNothing) {
   EXPECT_EQ(mock.counts().checks, before.checks);
   EXPECT_EQ(mock.counts().products, before.products + 3);
   mock.fail("Matmul", 13);
-  EXPECT_STREQ(run(bf16, kFirst, operands).message, "cublasLtMatmul answered with cuBLASLt error 13");
+  const Status failed = run(bf16, kFirst, operands);
+  EXPECT_STREQ(failed.message, "cublasLtMatmul answered with cuBLASLt error 13");
+  EXPECT_EQ(failed.code, StatusCode::internal);
 }
 
 TEST_F(Cublaslt, ThreadsWithScalesOfTheirOwnDoNotMixThem) {

@@ -27,6 +27,10 @@ gemm_bf16_rcr,32,64,128,cublaslt,4.00,0
 gemm_bf16_rcr,64,64,128,often,10.00,1
 """
 CHECK = "check gemm_bf16_rcr: 2 kernels, 3 shapes, 12 runs, 1 refused, 4 wrong, worst error 0.500 of its bound\n"
+INVARIANCE = (
+    "signature,m,n,k,in_one_order,fastest,ratio\n"
+    "invariance gemm_bf16_rcr: 165 rows and 70 kernels, 2 wrong; without the wish 1 of 55 results differ; time 1.024\n"
+)
 
 
 def script(name: str, *words: str) -> str:
@@ -39,12 +43,18 @@ def test_the_record_has_counts_and_ratios_of_what_both_have(tmp_path: Path) -> N
     (tmp_path / "check_torn.txt").write_text("device: sm_90a:132\nkilled\n")
     (tmp_path / "table_gemm_bf16_rcr.csv").write_text(TABLE)
     (tmp_path / "host.txt").write_text("host time:\n  run, same pointers        5.129 us\n")
+    (tmp_path / "invariance_gemm_bf16_rcr.txt").write_text(INVARIANCE)
+    (tmp_path / "invariance_torn.txt").write_text("killed\n")
     record = json.loads(script("record.py", str(tmp_path)))
     whole, torn = record["checks"]
     assert whole == {
         "signature": "gemm_bf16_rcr", "kernels": 2, "shapes": 3, "runs": 12, "refused": 1, "wrong": 4, "worst": 0.5,
     }  # fmt: skip
     assert torn == {"name": "check_torn", "wrong": None, "end": "killed"}
+    assert record["invariance"] == {
+        "gemm_bf16_rcr": {"rows": 165, "kernels": 70, "wrong": 2, "time": 1.024},
+        "torn": {"wrong": None, "end": "killed"},
+    }
     assert record["host_us"] == {"run, same pointers": 5.129}
     table = record["tables"]["gemm_bf16_rcr"]
     assert (table["problems"], table["compared"], table["selected"]) == (3, 2, 1.0)

@@ -15,6 +15,7 @@
 
 #include "../device/kernel_call.hpp"
 #include "gemm.hpp"
+#include "strips.hpp"
 
 namespace ckgen::cutlass_gemm {
 
@@ -100,6 +101,15 @@ void give_splits(std::uint32_t splits, typename Of::Kernel::Arguments& to) noexc
   }
 }
 
+/// Two tiles wide, or one: not of stream-K, which has an order of its own.
+template <class Of>
+int strip_of(std::int64_t rows, std::int64_t columns, std::int64_t batch, std::uint32_t cu_num) noexcept {
+  using Tile = typename Of::Tile;
+  const Tiling tiling{
+      rows, columns, batch, {cute::size<0>(Tile{}), cute::size<1>(Tile{})}, {Of::clusters[0], Of::clusters[1]}};
+  return !Of::stream_k && goes_in_strips(tiling, cu_num) ? 2 : 1;
+}
+
 template <class Of>
 typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t splits, std::uint32_t cu_num) noexcept {
   using Kernel = typename Of::Kernel;
@@ -128,6 +138,7 @@ typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t spl
   }
   give_scales<Of>(args, to);
   give_splits<Of>(splits, to);
+  to.scheduler.max_swizzle_size = strip_of<Of>(Of::swapped ? n : m, Of::swapped ? m : n, batch, cu_num);
   to.hw_info.sm_count = static_cast<int>(cu_num);
   return to;
 }

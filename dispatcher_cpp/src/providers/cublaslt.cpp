@@ -33,7 +33,8 @@ constexpr LibraryFacts kCublasLt = {.name = kCublasLtName,
                                     .algorithm_bytes = 64,
                                     .compute_fp32 = kCompute32f,
                                     .trans_a = kTransA,
-                                    .scale_of_a = kScaleOfA};
+                                    .scale_of_a = kScaleOfA,
+                                    .not_supported = 15};
 
 class CublasLt final : public MatmulLibrary {
  public:
@@ -73,7 +74,7 @@ class CublasLt final : public MatmulLibrary {
       std::uint32_t value = 0;  // little-endian: two bytes fill its lower half
       std::size_t written = 0;
       const int code = configured_(answer.algorithm(), one.attribute, &value, one.bytes, &written);
-      if (code != 0) return failed("MatmulAlgoConfigGetAttribute", code);
+      if (code != 0) return done("MatmulAlgoConfigGetAttribute", code);
       out.append(out.empty() ? "" : "_").append(one.word).append(std::to_string(value));
     }
     return Status::success();
@@ -88,13 +89,13 @@ class CublasLt final : public MatmulLibrary {
       const int code = one.attribute == 0 ? init_(product.handle, kCompute32f, kTypeFp32, in, in, out, out,
                                                   static_cast<int>(value), product.answer.algorithm())
                                           : configure_(product.answer.algorithm(), one.attribute, &value, one.bytes);
-      if (code != 0) return failed(one.attribute == 0 ? "MatmulAlgoInit" : "MatmulAlgoConfigSetAttribute", code);
+      if (code != 0) return done(one.attribute == 0 ? "MatmulAlgoInit" : "MatmulAlgoConfigSetAttribute", code);
     }
     if (!rest.empty()) return unknown(settings);
     Answer checked = product.answer;
     const int code = check_(product.handle, product.what, product.b, product.a, product.c, product.c,
                             product.answer.algorithm(), checked.bytes);
-    if (code != 0) return failed("MatmulAlgoCheck", code, StatusCode::unsupported);
+    if (code != 0) return done("MatmulAlgoCheck", code);
     std::memcpy(product.answer.bytes + kCublasLt.algorithm_bytes, checked.bytes + kCublasLt.algorithm_bytes,
                 Answer::kMost - kCublasLt.algorithm_bytes);
     return Status::success();

@@ -22,7 +22,8 @@ constexpr LibraryFacts kHipblasLt = {.name = kHipblasLtName,
                                      .algorithm_bytes = 24,  // 16 of its own, and the most workspace
                                      .compute_fp32 = 2,      // HIPBLAS_COMPUTE_32F
                                      .trans_a = 0,           // HIPBLASLT_MATMUL_DESC_TRANSA
-                                     .scale_of_a = 5};       // HIPBLASLT_MATMUL_DESC_A_SCALE_POINTER
+                                     .scale_of_a = 5,
+                                     .not_supported = 7};  // HIPBLASLT_MATMUL_DESC_A_SCALE_POINTER
 
 /// Its C functions name no kernels: an algorithm is the index of a solution, of one version and one arch. One is found
 /// among the heuristic's answers.
@@ -35,7 +36,7 @@ class HipblasLt final : public MatmulLibrary {
  private:
   Status version_of(void* handle, std::string& out) const override {
     int number = 0;
-    if (const int code = version_(handle, &number); code != 0) return failed("GetVersion", code);
+    if (const int code = version_(handle, &number); code != 0) return done("GetVersion", code);
     out = std::to_string(number / 100000) + '.' + std::to_string(number / 100 % 1000) + '.' +
           std::to_string(number % 100);
     return Status::success();

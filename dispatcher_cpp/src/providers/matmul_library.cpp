@@ -51,8 +51,10 @@ MatmulLibrary::MatmulLibrary(const LibraryFacts& facts) noexcept : facts_(facts)
   static_cast<void>(found);  // status_ says which is missing
 }
 
-Status MatmulLibrary::failed(const char* call, int code, StatusCode kind) const noexcept {
-  return Status::error(kind, "%s%s answered with %s error %d", facts_.prefix, call, facts_.title, code);
+Status MatmulLibrary::done(const char* call, int code, StatusCode kind) const noexcept {
+  if (code == 0) return Status::success();
+  return Status::error(code == facts_.not_supported ? StatusCode::unsupported : kind, "%s%s answered with %s error %d",
+                       facts_.prefix, call, facts_.title, code);
 }
 
 Status MatmulLibrary::handle(void*& out) const noexcept {
@@ -63,7 +65,7 @@ Status MatmulLibrary::handle(void*& out) const noexcept {
     const std::lock_guard lock(mutex_);
     void*& known = handles_[device];
     if (known == nullptr) {
-      if (const int code = create_(&known); code != 0) return failed("Create", code, StatusCode::no_device);
+      if (const int code = create_(&known); code != 0) return done("Create", code, StatusCode::no_device);
     }
     out = known;
     return Status::success();
@@ -103,7 +105,7 @@ Status MatmulLibrary::serves(const Signature& signature) const noexcept {
 
 Status MatmulLibrary::describe(const Signature& s, const ProductShape& shape, Product& product) const noexcept {
   if (const int code = what_create_(&product.what, facts_.compute_fp32, kTypeFp32); code != 0)
-    return failed("MatmulDescCreate", code);
+    return done("MatmulDescCreate", code);
   const std::int32_t transposed = kTransposed[facts_.runtime().vendor() == Vendor::amd ? 1 : 0];
   if (const Status status = set(product.what, facts_.trans_a, transposed); !status.ok()) return status;
   if (s.quant != Quant::none) {
@@ -131,7 +133,7 @@ void MatmulLibrary::release(Product& product) const noexcept {
 
 Status MatmulLibrary::ask(const Product& product, int most, unsigned char* out, int& found) const noexcept {
   void* wishes = nullptr;
-  if (const int code = wish_create_(&wishes); code != 0) return failed("MatmulPreferenceCreate", code);
+  if (const int code = wish_create_(&wishes); code != 0) return done("MatmulPreferenceCreate", code);
   const std::uint64_t bytes = kProviderWorkspace;
   Status status = done("MatmulPreferenceSetAttribute", wish_set_(wishes, kWishWorkspace, &bytes, sizeof bytes));
   found = 0;
@@ -192,6 +194,7 @@ Status MatmulLibrary::kernels(const Signature& signature, const ProductSizes& si
   if (status.ok()) status = describe(signature, ProductShape::dense(sizes), product);
   if (status.ok()) status = ask(product, static_cast<int>(most), answers.data(), found);
   release(product);
+  if (status.code == StatusCode::unsupported) return Status::success();  // it has none
   for (int i = 0; status.ok() && i < found; ++i) {
     Answer answer{};
     std::memcpy(answer.bytes, answers.data() + static_cast<std::size_t>(i) * size, size);

@@ -30,8 +30,9 @@ struct LibraryFacts {
   const GpuRuntime& (*runtime)() noexcept;
   std::size_t algorithm_bytes;
   int compute_fp32;
-  int trans_a;     // attributes of a product's description; those of B are the next ones
-  int scale_of_a;  // the pointer
+  int trans_a;        // attributes of a product's description; those of B are the next ones
+  int scale_of_a;     // the pointer
+  int not_supported;  // the code of a call that cannot serve what it is asked
 };
 
 /// An algorithm, and behind it the workspace that it needs and a status: both libraries' heuristic result.
@@ -110,8 +111,8 @@ class MatmulLibrary : public Provider {
 
   template <class Function>
   bool find(const char* name, Function*& out) noexcept;
-  Status failed(const char* call, int code, StatusCode kind = StatusCode::internal) const noexcept;
-  Status done(const char* call, int code) const noexcept { return code == 0 ? Status::success() : failed(call, code); }
+  /// The call and its code; `unsupported` where the library says that.
+  Status done(const char* call, int code, StatusCode kind = StatusCode::internal) const noexcept;
   template <class Value>
   Status set(void* what, int attribute, const Value& value) const noexcept {
     return done("MatmulDescSetAttribute", set_(what, attribute, &value, sizeof value));

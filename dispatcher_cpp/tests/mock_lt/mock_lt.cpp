@@ -19,14 +19,14 @@ namespace {
 
 #ifdef MOCK_HIP
 constexpr int kTransA = 0, kScaleA = 5, kTransposed = 112, kCompute = 2, kUsualVersion = 101203;
+constexpr int kInvalidValue = 3, kNotSupported = 7;
 constexpr std::size_t kAlgorithmBytes = 24;
 #else
 constexpr int kTransA = 3, kScaleA = 17, kModeA = 31, kTransposed = 1, kCompute = 68, kUsualVersion = 130100;
+constexpr int kInvalidValue = 7, kNotSupported = 15;
 constexpr std::size_t kAlgorithmBytes = 64;
 constexpr int kOuterVector = 3, kVector128 = 4, kBlock128 = 5;
 #endif
-constexpr int kInvalidValue = 7;
-constexpr int kNotSupported = 15;
 
 struct What {
   std::map<int, std::vector<unsigned char>> attributes;

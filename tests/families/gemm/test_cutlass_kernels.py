@@ -114,6 +114,17 @@ def test_both_units_name_the_same_kernel_of_the_same_types() -> None:
     assert host.symbols == (f"ckgen_prepare_{instance.id:016x}",)
 
 
+def test_units_of_other_widths_ask_for_the_extended_instructions() -> None:
+    for width, asks in ((160, True), (192, False)):
+        config = replace(COOPERATIVE, tile=Tile(128, width, 64))
+        code = device_code(make_instance(SIGNATURE, config, archs=("sm_90a",)))
+        variants = code.all_variants()
+        for unit in (code.device_unit(variants), code.host_unit({"sm_90a": variants})):
+            text = render_device_unit(unit)
+            before, _, _ = text.partition("#include")
+            assert ("CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED" in before) is asks
+
+
 def test_the_host_unit_of_stream_k_says_how_large_its_workspace_is() -> None:
     instance = make_instance(SIGNATURE, SHARED, archs=("sm_90a",))
     code = device_code(instance)

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from ckgen.families.common.order import NO_ORDER, OrderIn
-from ckgen.families.gemm.config import CkTileConfig, HostConfig, Scheduler, TilePipeline
+from ckgen.families.gemm.config import (
+    CkTileConfig,
+    CutlassConfig,
+    CutlassSchedule,
+    HostConfig,
+    Scheduler,
+    TilePipeline,
+)
 from ckgen.families.gemm.one_order import choice_of_ladder, order_in, takes_every_batch
 from ckgen.families.gemm.order import order_of
 from ckgen.families.gemm.problem_rules import Constraints, RoutedConstraints
@@ -54,6 +61,16 @@ def test_where_k_is_cut_is_part_of_the_order_of_splits_alone() -> None:
 def test_stream_k_has_no_order() -> None:
     for config, arch in ((PLAIN, "gfx942"), (HOST, "x86_64_v4")):
         assert order_of(BF16, replace(config, strategy=Strategy.TREE), (arch,)) == NO_ORDER
+
+
+def test_kernels_of_cutlass_add_up_alike_but_where_workgroups_share_k() -> None:
+    plain = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
+    swapped = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
+    blocks, rows = (parse_canonical(f"gemm_fp8_ocp_bf16_rcr_{quant}") for quant in ("blockscale", "rowwise"))
+    for signature in (BF16, rows):
+        assert order_of(signature, plain, ("sm_90a",)).whole == order_of(signature, swapped, ("sm_90a",)).whole != ""
+    assert order_of(blocks, swapped, ("sm_90a",)).whole not in ("", order_of(rows, swapped, ("sm_90a",)).whole)
+    assert order_of(BF16, replace(plain, stream_k=True), ("sm_90a",)) == NO_ORDER
 
 
 def test_a_cpu_adds_up_bf16_by_pairs_where_it_can() -> None:

@@ -75,7 +75,6 @@ def test_each_rule_of_scales_refuses(changes: dict[str, Any], rule: str) -> None
         ({"signature": "gemm_bf16_rcr_bias"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_fp32_rcr"}, "cutlass.types"),
         ({"tile": Tile(128, 264, 64)}, "cutlass.instruction"),
-        ({"tile": Tile(128, 160, 64)}, "cutlass.instruction"),
         ({"stream_k": True, "schedule": CutlassSchedule.PP, "tile": Tile(64, 128, 64)}, "cutlass.stream-k"),
         ({"stream_k": True, "signature": "gemm_bf16_rcr_batched"}, "cutlass.stream-k"),
         ({"tile": Tile(64, 256, 64)}, "cutlass.tile"),

@@ -15,6 +15,8 @@ WARPGROUP = 128
 CONSUMERS = 2
 """Warpgroups that compute; a third one loads."""
 INSTRUCTION_M = 64
+USUAL_WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
+"""Of matrix instructions that CUTLASS has in its usual headers; others are in those of the extended shapes."""
 _LEAST_STAGES = 2
 
 
@@ -58,6 +60,11 @@ class CutlassConfig(Tiled):
         """What one warpgroup computes per K step, as the kernel has its sides."""
         rows = self.tile.m // CONSUMERS if self.schedule is CutlassSchedule.CO else self.tile.m
         return Tile(rows, self.tile.n, self.tile.k)
+
+    @property
+    def has_extended_width(self) -> bool:
+        """Whether the matrix instruction is one of CUTLASS's extended shapes."""
+        return self.tile.n not in USUAL_WIDTHS
 
     @property
     def sums_per_thread(self) -> int:

@@ -22,6 +22,7 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
+from ckgen.families.gemm.cutlass_config import CutlassConfig
 from ckgen.families.gemm.enums import OperandOp, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS
@@ -55,6 +56,8 @@ def _words(signature: GemmSignature, config: Config) -> str:
             return f"{type(config).__name__} {joined(config.xdl)} {loads} {config.scheduler} v{config.pipeline}"
         case CkTileConfig():
             return _ck_tile(signature, config)
+        case CutlassConfig():
+            return "" if config.stream_k else f"cutlass {_cutlass_loop(signature, config)}"
         case FmaConfig():
             return "fma one by one"
         case HipConfig():
@@ -71,6 +74,11 @@ def _ck_tile(signature: GemmSignature, config: CkTileConfig) -> str:
     words += ["sparse"] if config.structured_sparsity else []
     words += [f"groups {config.num_wave_groups}"] if config.num_wave_groups != 1 else []
     return " ".join(words)
+
+
+def _cutlass_loop(signature: GemmSignature, config: CutlassConfig) -> str:
+    """One matrix instruction after the other, whose K the types say; with block scales their sums leave it per tile."""
+    return f"k{config.tile.k}" if signature.quant is Quant.BLOCKSCALE else "whole"
 
 
 def _split_step(config: Config) -> int:

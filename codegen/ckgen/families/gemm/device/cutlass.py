@@ -95,7 +95,7 @@ def _values(instance: Instance) -> dict[str, Any]:
     words += map(str, (tile.m, tile.n, tile.k, *config.cluster))
     words += [f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}"]
     words += [boolean(config.stream_k), boolean(config.swap)]
-    return {"instance": instance.name, "config": ", ".join(words)}
+    return {"instance": instance.name, "config": ", ".join(words), "extended": config.has_extended_width}
 
 
 def cutlass_config(instance: Instance) -> CutlassConfig:

@@ -17,7 +17,6 @@ _CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
 _WIDE = tuple(map(str, (DType.BF16, DType.FP16)))
 _NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP)))
 _SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
-_WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
 _MOST_SUMS = 192
 _K_BYTES = 128
 _BLOCK = 128
@@ -93,17 +92,14 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 
 @RULES.rule("cutlass.instruction", source=_CUTLASS)
 def has_its_instruction(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch has a matrix instruction of a warpgroup that is as wide as the tile, and CUTLASS takes it.
-
-    It makes other widths of several narrower ones.
-    """
+    """The arch has a matrix instruction of a warpgroup that is as wide as the tile."""
     known = {
         str(row.tile)
         for row in arch.matrix_instructions
         if (row.a, row.b, row.acc) == (signature.a, signature.b, signature.acc)
     }
     wanted = next((tile for tile in known if tile.startswith(f"{INSTRUCTION_M}x{config.tile.n}x")), None)
-    if wanted is not None and config.tile.n in _WIDTHS:
+    if wanted is not None:
         return None
     return broken(f"{arch.name} has no matrix instruction of that width", config.tile.n, f"of {len(known)} tiles")
 
