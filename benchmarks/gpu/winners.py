@@ -2,7 +2,8 @@
 
     python winners.py TABLE.csv DEVICE DRIVER ROUNDS DATE > h100_fp8_tuned_gemm.csv
 
-Of each problem the fastest kernel; of those within 1 % of it the one that is fastest or so on most problems.
+DEVICE is the driver's name of it: rows of another product than an H100 say so in a column `sku`. Of each problem the
+fastest kernel; of those within 1 % of it the one that is fastest or so on most problems.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from ckgen.model.target import Target
+from ckgen.specs import load_arch
+from ckgen.tables.cell_readers import SKU_COLUMN
 from ckgen.version import __version__
 
 COLUMNS = (
@@ -20,6 +24,7 @@ COLUMNS = (
 )  # fmt: skip
 PEER = "cublaslt"
 EQUAL = 1.01
+GFX, SMS = "sm_90a", 132
 
 Problem = tuple[str, int, int, int]
 """Signature, N, K, M."""
@@ -27,6 +32,9 @@ Problem = tuple[str, int, int, int]
 
 def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
     """0."""
+    arch = load_arch(GFX)
+    target = Target(GFX, SMS, arch.told_apart(SMS, arch.word_of_device(SMS, device)))
+    columns = [*COLUMNS[:2], *([SKU_COLUMN] if target.sku else []), *COLUMNS[2:]]
     times = times_of(Path(table))
     wins = Counter(
         (problem[0], kernel)
@@ -34,7 +42,7 @@ def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
         for kernel, us in of.items()
         if us <= min(of.values()) * EQUAL
     )
-    writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for problem, of in sorted(times.items()):
         signature, n, k, m = problem
@@ -42,8 +50,8 @@ def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
         best = min(equal, key=lambda kernel: (-wins[signature, kernel], of[kernel], kernel))
         name, _, splits = best.partition("/")
         row = {
-            "gfx": "sm_90a", "cu_num": 132, "signature": signature, "B": 0, "M": m, "N": n, "K": k, "experts": 0,
-            "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[best]:.2f}", "runs": rounds,
+            "gfx": GFX, "cu_num": SMS, SKU_COLUMN: target.sku, "signature": signature, "B": 0, "M": m, "N": n, "K": k,
+            "experts": 0, "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[best]:.2f}", "runs": rounds,
             "tried": len(of), "device": device, "driver": driver, "tool": f"ckgen {__version__}", "date": date,
         }  # fmt: skip
         writer.writerow(row)
