@@ -51,8 +51,9 @@ def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
         name, _, splits = best.partition("/")
         row = {
             "gfx": GFX, "cu_num": SMS, SKU_COLUMN: target.sku, "signature": signature, "B": 0, "M": m, "N": n, "K": k,
-            "experts": 0, "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[best]:.2f}", "runs": rounds,
-            "tried": len(of), "device": device, "driver": driver, "tool": f"ckgen {__version__}", "date": date,
+            "experts": 0, "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[best]:.2f}",
+            "runs": rounds, "tried": len(of), "device": device, "driver": driver, "tool": f"ckgen {__version__}",
+            "date": date,
         }  # fmt: skip
         writer.writerow(row)
     return 0

@@ -77,7 +77,7 @@ TEST_F(Products, WhatItDidNotMeasureRowsOfAllAnswer) {
     EXPECT_EQ(chosen(any, 64, 1000), chosen("gfx942:304", 64, 1000)) << "a ladder without a row of its own: " << any;
   }
   EXPECT_EQ(chosen("gfx942:304:mi325x", 400), "near tiny_medium 1");
-  EXPECT_EQ(chosen("gfx942:304", 400), "default tiny_medium 1");
+  EXPECT_EQ(chosen("gfx942:304", 400), "far tiny_medium 2");
 }
 
 TEST_F(Products, NoOtherCountIsAnsweredByAProduct) {

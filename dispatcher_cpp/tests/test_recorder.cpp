@@ -294,7 +294,7 @@ TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
   std::set<std::string> found;
   for (const Lines& lines : files()) {
     ASSERT_EQ(lines.at(0), kColumns);
-    for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), ','), 10);
+    for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), ','), 11);
     found.insert(lines.begin(), lines.end());
   }
   for (const int m : recorded)
