@@ -16,9 +16,11 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import has_errors
+from ckgen.plan.registry_document import registry_text
+from ckgen.plan.registry_read import read_registry
 from ckgen.plan.select import Selection, select
 from ckgen.plan.trail import trail
-from ckgen.specs import load_arch
+from ckgen.specs import load_arch, load_archs
 from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, plan_of, row, write_table
 
 MI300X, MI325X = GFX942._replace(sku="mi300x"), GFX942._replace(sku="mi325x")
@@ -88,8 +90,8 @@ def test_other_counts_are_answered_by_rows_of_all_alone(tables: tuple[Path, Path
     plan = plan_of(*tables, targets=(GFX942, Target("gfx942", 80)))
     (unit,) = (one for one in plan.units if one.name == UNIT)
     query = GemmQuery(plan, Target("gfx942", 80, "mi308x"), unit.signature, Shape(0, 64, 512, 1024))
-    kernels = [one.instance.table_kernel for one in query.of_other_cus(unit)]
-    assert kernels and kernels[0] == MIDDLE
+    found = [(one.instance.table_kernel, one.row.target) for one in query.of_other_cus(unit)]
+    assert found[0] == (MIDDLE, GFX942) and {target for _, target in found} == {GFX942}
 
 
 def test_a_target_without_a_product_takes_rows_of_all_of_them_and_one_with_it_no_others(
@@ -130,6 +132,12 @@ def test_nothing_else_of_a_generated_tree_changes(tables: tuple[Path, Path]) -> 
     assert "n512_k1024" in own[added[0]] and "n1024" not in own[added[0]]
     assert '{1, "mi325x"},' in own[f"{UNIT}/unit.cpp"]
     assert not any("roduct" in text for text in every.values())
+
+
+def test_a_registry_document_holds_the_tables_of_products(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    plan, file = plan_of(*tables), tmp_path / "registry.json"
+    file.write_text(registry_text(plan), encoding="utf-8")
+    assert render(read_registry(file, load_archs()), "lib") == render(plan, "lib")
 
 
 def test_the_trail_says_whose_the_row_is(tables: tuple[Path, Path]) -> None:
