@@ -36,6 +36,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
     return RuntimeLibrary(out)
 
 
+def test_a_device_knows_its_product_and_what_may_be_built_for_it(library: RuntimeLibrary) -> None:
+    device = library.simulated("sm_90a:132:h200")
+    assert (str(device), device.target) == ("sm_90a:132:h200 (simulated)", "sm_90a:132:h200")
+    for sku, is_of in (("", True), ("h200", True), ("h100", False)):
+        assert device.is_of(Target("sm_90a", 132, sku)) is is_of
+    assert not library.simulated("sm_90a:132").is_of(Target("sm_90a", 132, "h200"))
+
+
 def test_a_problem_gets_the_answer_of_cpp(library: RuntimeLibrary) -> None:
     dispatcher = library.dispatcher(["tiny"], Options())
     device = library.simulated("gfx942:304")
@@ -44,14 +52,6 @@ def test_a_problem_gets_the_answer_of_cpp(library: RuntimeLibrary) -> None:
     assert (choice.tier, choice.instance, choice.k_batch, choice.table_m) == (Tier.EXACT, "tiny_medium", 2, 128)
     external = dispatcher.select(library.problem("fp16", 96, 1024, 2048), device)
     assert external.external == ("asm", "ext_a")
-
-
-def test_a_device_knows_its_product_and_what_may_be_built_for_it(library: RuntimeLibrary) -> None:
-    device = library.simulated("sm_90a:132:h200")
-    assert (str(device), device.target) == ("sm_90a:132:h200 (simulated)", "sm_90a:132:h200")
-    for sku, is_of in (("", True), ("h200", True), ("h100", False)):
-        assert device.is_of(Target("sm_90a", 132, sku)) is is_of
-    assert not library.simulated("sm_90a:132").is_of(Target("sm_90a", 132, "h200"))
 
 
 def test_a_refusal_carries_its_reason(library: RuntimeLibrary) -> None:
