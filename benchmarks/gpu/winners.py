@@ -2,8 +2,9 @@
 
     python winners.py TABLE.csv DEVICE DRIVER ROUNDS DATE > h100_fp8_tuned_gemm.csv
 
-Of each problem our fastest kernel; of those within 1 % of it the one that is fastest or so on most problems. Where
-answers of cuBLASLt were timed and one is over 1 % faster than that, a row of it too.
+DEVICE is the driver's name of it: rows of another product than an H100 say so in a column `sku`. Of each problem our
+fastest kernel; of those within 1 % of it the one that is fastest or so on most problems. Where answers of cuBLASLt were
+timed and one is over 1 % faster than that, a row of it too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from ckgen.model.target import Target
+from ckgen.specs import load_arch
+from ckgen.tables.cell_readers import SKU_COLUMN
 from ckgen.version import __version__
 
 COLUMNS = (
@@ -21,6 +25,7 @@ COLUMNS = (
 )  # fmt: skip
 PEER = "cublaslt"
 EQUAL = 1.01
+GFX, SMS = "sm_90a", 132
 
 Problem = tuple[str, int, int, int]
 """Signature, N, K, M."""
@@ -29,9 +34,12 @@ Times = dict[Problem, dict[str, float]]
 
 def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
     """0."""
+    arch = load_arch(GFX)
+    target = Target(GFX, SMS, arch.told_apart(SMS, arch.word_of_device(SMS, device)))
+    columns = [*COLUMNS[:2], *([SKU_COLUMN] if target.sku else []), *COLUMNS[2:]]
     ours, theirs = times_of(Path(table))
     best, best_of_theirs = winners(ours), winners(theirs)
-    writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for problem, kernel in sorted(best.items()):
         signature, n, k, m = problem
@@ -41,9 +49,10 @@ def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
         for one, of in chosen:
             name, _, splits = one.partition("/")
             row = {
-                "gfx": "sm_90a", "cu_num": 132, "signature": signature, "B": 0, "M": m, "N": n, "K": k, "experts": 0,
-                "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[one]:.2f}", "runs": rounds,
-                "tried": len(of), "device": device, "driver": driver, "tool": f"ckgen {__version__}", "date": date,
+                "gfx": GFX, "cu_num": SMS, SKU_COLUMN: target.sku, "signature": signature, "B": 0, "M": m, "N": n,
+                "K": k, "experts": 0, "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[one]:.2f}",
+                "runs": rounds, "tried": len(of), "device": device, "driver": driver, "tool": f"ckgen {__version__}",
+                "date": date,
             }  # fmt: skip
             writer.writerow(row)
     return 0

@@ -1,8 +1,10 @@
 # Archs of the caller's own: where the environment variable CKGEN_ARCH_SPECS names a folder of specs, the library is
-# compiled with an arch_data.hpp that tells of them too. Part of ckgen's own build; needs Python with ckgen's packages.
+# compiled with an arch_data.hpp and a product_data.hpp that tell of them too. Part of ckgen's own build; needs Python
+# with ckgen's packages.
 include("${CMAKE_CURRENT_LIST_DIR}/CkgenFind.cmake")
 
-# The folder, of which `ckgen/arch_data.hpp` is found before the checked-in one; empty without archs of the caller's own.
+# The folder, of which `ckgen/arch_data.hpp` and `ckgen/product_data.hpp` are found before the checked-in ones; empty
+# without archs of the caller's own.
 function(ckgen_archs_include result)
   set(${result} "" PARENT_SCOPE)
   set(specs "$ENV{CKGEN_ARCH_SPECS}")

@@ -1,5 +1,5 @@
 # ckgen_generate(<name>
-#   TARGETS     <target>...      what to build for: gfx942 gfx942:80 gfx950; "a;b" and a,b are lists too
+#   TARGETS     <target>...      what to build for: gfx942:80 gfx942:304:mi325x; "a;b" and a,b are lists too
 #   [OPS        <op>...]         default: all that exist
 #   [TUNING     <csv|dir>...]    in place of the shipped tables; as +<csv|dir> beside them; later ones win
 #   [KERNEL_SETS <yaml>...]      further kernels, for shapes that no table answers

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <ckgen/table_product.hpp>
 #include <ckgen/tensor_map.hpp>
 
 #include "mock_cuda/mock_cuda.hpp"
@@ -113,6 +114,40 @@ TEST_F(CudaTest, AThreadWithoutAContextIsOnThePrimaryOneOfTheFirstDevice) {
   EXPECT_EQ(counts().retains, 1) << "one reference for the process";
   enter(1);
   EXPECT_EQ(Device::current().cu_num(), 114U) << "a context that a thread has stays";
+}
+
+TEST_F(CudaTest, AnH200IsToldFromAnH100ByNameAndTakesItsOwnRow) {
+  static constexpr InstanceDesc kernels[] = {
+      tiny::instance("of_all", 71, tiny::fp16, {128, 128, 64}, {0, 0, 0, 0, 0, 1, false}, tiny::bit(Arch::sm_90a)),
+      tiny::instance("of_h200", 72, tiny::fp16, {64, 64, 64}, {0, 0, 0, 0, 0, 1, false}, tiny::bit(Arch::sm_90a))};
+  static constexpr Rung all_rungs[] = {describe::rung(kM, 0)}, own_rungs[] = {describe::rung(kM, 1)};
+  static constexpr Group all_groups[] = {describe::ladder<all_rungs>(kN, kK)},
+                         own_groups[] = {describe::ladder<own_rungs>(kN, kK)};
+  static constexpr auto all_slots = describe::slots_of(all_groups), own_slots = describe::slots_of(own_groups);
+  static constexpr LookupTable of_all = describe::lookup_table(Arch::sm_90a, 132, tiny::policy, all_groups, all_slots),
+                               of_h200 = describe::lookup_table(Arch::sm_90a, 132, tiny::policy, own_groups, own_slots);
+  static constexpr const LookupTable* tables[] = {&of_all, &of_h200};
+  static constexpr TableProduct products[] = {{1, "h200"}};
+  SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, kernels, 2, tables, 2, nullptr, 0, nullptr, 0};
+  unit.own_tables = products;
+  unit.own_table_count = 1;
+  const SignatureUnit* const units[] = {&unit};
+  Registry registry;
+  ASSERT_TRUE(registry.add(Library{"hopper", CKGEN_RUNTIME_ABI, 1, units, 1}).ok());
+  const Dispatcher own(registry, DispatcherOptions{});
+  struct Case {
+    int id;
+    const char *sku, *chosen;
+  };
+  for (const Case& x : {Case{0, "", "of_all"}, Case{3, "h100", "of_all"}, Case{4, "h200", "of_h200"}}) {
+    enter(x.id);
+    const Device device = Device::current();
+    EXPECT_STREQ(device.sku(), x.sku) << device.brand();
+    const Selection found = own.select(tiny::problem(kM, kN, kK), device);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found.tier, Tier::exact);
+    EXPECT_STREQ(registry.instance(found.instance).name, x.chosen) << device.brand();
+  }
 }
 
 TEST_F(CudaTest, AnArchWithoutASpecIsNamedAndRefused) {

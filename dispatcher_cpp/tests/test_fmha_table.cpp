@@ -47,16 +47,31 @@ class FmhaTableTest : public ::testing::Test {
   Tier tier(const FmhaShape& shape, const FmhaTraits& traits = {}) const { return select(shape, traits).tier; }
 
   SignatureUnit unit_{};
+  FmhaTable table_{};
 
  private:
   InstanceDesc instances_[2] = {};
-  FmhaTable table_{};
   const std::uint16_t order_[2] = {0, 1};
   Defaults defaults_{};
   const SignatureUnit* units_[1] = {&unit_};
   Registry registry_;
   Device device_ = Device::simulated("gfx942");
 };
+
+TEST_F(FmhaTableTest, ATableIsOfAProductThatIsKnownOrTheLibraryIsRefused) {
+  const FmhaRung rungs[] = {{kPlain, 1, 4096, {1, 8}}};
+  ASSERT_TRUE(add(rungs, 1).ok());
+  const SignatureUnit* const units[] = {&unit_};
+  for (const auto& [sku, said] : {std::pair{"mi325x", ""},
+                                  {"h200",
+                                   "library attention, signature fmha: a table of "
+                                   "attention is of a product that is not known with "
+                                   "its arch and count"}}) {
+    table_.sku = sku;
+    Registry registry;
+    EXPECT_STREQ(registry.add(Library{"attention", CKGEN_RUNTIME_ABI, 1, units, 1}).message, said);
+  }
+}
 
 TEST_F(FmhaTableTest, ARowAnswersItsLengthsAndThoseJustBelow) {
   const FmhaRung rungs[] = {{kPlain, 1, 1000, {1, 4}}, {kPlain, 1, 4096, {1, 8}}, {kPlain, 512, 4096, {1, 1}}};

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include <ckgen/table_product.hpp>
+
 #include "src/operation/operation.hpp"
 #include "tiny_library.hpp"
 
@@ -81,15 +83,15 @@ TEST(Operations, APartOfOneIsNoOthers) {
   EXPECT_EQ(refusal(Op::moe, has_tiles), "instance one: only attention has attention's tiles");
 }
 
-TEST(Operations, AUnitHasTablesOfItsOwnKindOnlyWhereItsOperationHas) {
-  static const FmhaTable tables[1] = {};
+TEST(Operations, OwnTablesOfAnOperationWithoutAnySayWhoseProductsItsTablesAre) {
+  static const TableProduct products[1] = {};
   SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, 0};
-  unit.own_tables = tables;
+  unit.own_tables = products;
   unit.own_table_count = 1;
   const SignatureUnit* const units[] = {&unit};
   Registry registry;
   EXPECT_STREQ(registry.add(Library{"one", CKGEN_RUNTIME_ABI, 1, units, 1}).message,
-               "library one, signature gemm_fp16_rcr: its operation has no tables of its own kind");
+               "library one, signature gemm_fp16_rcr: a product is said of no table");
 }
 
 }  // namespace test_operations

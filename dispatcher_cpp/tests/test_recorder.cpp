@@ -23,7 +23,7 @@ using namespace ckgen;
 
 using Lines = std::vector<std::string>;
 
-constexpr const char* kColumns = "gfx,cu_num,signature,B,M,N,K,experts,top_k,sizes,count";
+constexpr const char* kColumns = "gfx,cu_num,sku,signature,B,M,N,K,experts,top_k,sizes,count";
 
 Lines lines_of(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -80,12 +80,12 @@ TEST_F(RecorderTest, EachMissedProblemIsRecordedOnceAndCountedAtTheEnd) {
       dispatcher.select(tiny::problem(0, 300, 100), device);      // illegal: nothing to tune
     }
     dispatcher.select(tiny::problem(600, 1024, 2048), device);
-    const Lines at_once = {"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1",
-                           "gfx942,304,gemm_fp16_rcr,0,600,1024,2048,0,0,,1"};
+    const Lines at_once = {"gfx942,304,,gemm_fp16_rcr,0,300,300,100,0,0,,1",
+                           "gfx942,304,,gemm_fp16_rcr,0,600,1024,2048,0,0,,1"};
     EXPECT_EQ(rows(), at_once);
   }
-  const Lines at_the_end = {"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,3",
-                            "gfx942,304,gemm_fp16_rcr,0,600,1024,2048,0,0,,4"};
+  const Lines at_the_end = {"gfx942,304,,gemm_fp16_rcr,0,300,300,100,0,0,,3",
+                            "gfx942,304,,gemm_fp16_rcr,0,600,1024,2048,0,0,,4"};
   EXPECT_EQ(rows(), at_the_end);
 }
 
@@ -94,7 +94,7 @@ TEST_F(RecorderTest, AProblemThatNothingAnswersIsAMiss) {
   Signature bf16 = tiny::fp16;
   bf16.a = bf16.b = bf16.c = DType::bf16;
   EXPECT_FALSE(dispatcher.select(Problem(bf16).shape(3, 4, 5), device));
-  EXPECT_EQ(rows(), Lines{"gfx942,304,gemm_bf16_rcr,0,3,4,5,0,0,,1"});
+  EXPECT_EQ(rows(), Lines{"gfx942,304,,gemm_bf16_rcr,0,3,4,5,0,0,,1"});
   dispatcher.select(gemm("nonsense").shape(3, 4, 5), device);
   dispatcher.select(tiny::problem(3, 4, 5), Device::simulated("gfx000"));
   EXPECT_EQ(rows().size(), 1U);
@@ -110,22 +110,23 @@ TEST_F(RecorderTest, TargetsAndBatchesAreToldApart) {
   Signature batched = tiny::fp16;
   batched.batched = true;
   const Dispatcher dispatcher = recording();
-  for (const char* target : {"gfx942:304", "gfx942:80", "gfx942:304"})
+  for (const char* target : {"gfx942:304", "gfx942:80", "gfx942:304", "gfx942:304:mi325x"})
     dispatcher.select(tiny::problem(300, 300, 100), Device::simulated(target));
   dispatcher.select(Problem(batched).shape(3, 4, 5).batch(2), device);
   dispatcher.select(Problem(batched).shape(3, 4, 5).batch(6), device);
   EXPECT_EQ(
       rows(),
-      (Lines{"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,80,gemm_fp16_rcr,0,300,300,100,0,0,,1",
-             "gfx942,304,gemm_fp16_rcr_batched,2,3,4,5,0,0,,1", "gfx942,304,gemm_fp16_rcr_batched,6,3,4,5,0,0,,1"}));
+      (Lines{"gfx942,304,,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,80,,gemm_fp16_rcr,0,300,300,100,0,0,,1",
+             "gfx942,304,mi325x,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,304,,gemm_fp16_rcr_batched,2,3,4,5,0,0,,1",
+             "gfx942,304,,gemm_fp16_rcr_batched,6,3,4,5,0,0,,1"}));
 }
 
 TEST_F(RecorderTest, ExpertsHaveTheirRouting) {
   const Dispatcher dispatcher = recording();
   for (const std::uint16_t top_k : {std::uint16_t{2}, std::uint16_t{3}, std::uint16_t{2}})
     dispatcher.select(moe("bf16:gated:silu").shape(16, 64, 128).routing({8, top_k}), device);
-  EXPECT_EQ(rows(), (Lines{"gfx942,304,moe_bf16_rcr_layer_gated_epi_silu,0,16,64,128,8,2,,1",
-                           "gfx942,304,moe_bf16_rcr_layer_gated_epi_silu,0,16,64,128,8,3,,1"}));
+  EXPECT_EQ(rows(), (Lines{"gfx942,304,,moe_bf16_rcr_layer_gated_epi_silu,0,16,64,128,8,2,,1",
+                           "gfx942,304,,moe_bf16_rcr_layer_gated_epi_silu,0,16,64,128,8,3,,1"}));
 }
 
 TEST_F(RecorderTest, GroupsHaveAllTheirSizes) {
@@ -136,11 +137,11 @@ TEST_F(RecorderTest, GroupsHaveAllTheirSizes) {
   const Groups on_device = Groups::on_device(8, 64, 512, 1024);
   for (const Groups* groups : {&four, &three, &two, &back, &on_device, &four})
     dispatcher.select(grouped_gemm("bf16").groups(*groups), device);
-  EXPECT_EQ(rows(), (Lines{"gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024;0x512x1024,1",
-                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024,1",
-                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,32x512x1024;64x512x1024,1",
-                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,64x512x1024;32x512x1024,1",
-                           "gfx942,304,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,on_device 8*64x512x1024,1"}));
+  EXPECT_EQ(rows(), (Lines{"gfx942,304,,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024;0x512x1024,1",
+                           "gfx942,304,,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,2*64x512x1024;32x512x1024,1",
+                           "gfx942,304,,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,32x512x1024;64x512x1024,1",
+                           "gfx942,304,,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,64x512x1024;32x512x1024,1",
+                           "gfx942,304,,grouped_gemm_bf16_rcr,0,64,512,1024,0,0,on_device 8*64x512x1024,1"}));
 }
 
 TEST_F(RecorderTest, AttentionHasTheWordsOfAVerboseLine) {
@@ -159,9 +160,9 @@ TEST_F(RecorderTest, AttentionHasTheWordsOfAVerboseLine) {
   shape.window_left = 63;  // of a signature that has no mask
   dispatcher.select(fmha("bf16").fmha(shape), device);
   const std::string words = "batch=2 heads_q=32 heads_k=8 seqlen_q=128 seqlen_k=4096 hdim_q=128 hdim_v=128";
-  EXPECT_EQ(rows(), (Lines{"gfx942,304,fmha_bf16_masked,0,0,0,0,0,0," + words + " mask=b:-1;0,1",
-                           "gfx942,304,fmha_bf16_masked,0,0,0,0,0,0," + words + " mask=b:64;0,1",
-                           "gfx942,304,fmha_bf16,0,0,0,0,0,0," + words + ",1"}));
+  EXPECT_EQ(rows(), (Lines{"gfx942,304,,fmha_bf16_masked,0,0,0,0,0,0," + words + " mask=b:-1;0,1",
+                           "gfx942,304,,fmha_bf16_masked,0,0,0,0,0,0," + words + " mask=b:64;0,1",
+                           "gfx942,304,,fmha_bf16,0,0,0,0,0,0," + words + ",1"}));
 }
 
 TEST_F(RecorderTest, BeyondItsBoundMissesAreOnlyCounted) {
@@ -179,8 +180,8 @@ TEST_F(RecorderTest, BeyondItsBoundMissesAreOnlyCounted) {
   EXPECT_NE(said.find("ckgen: 100 misses of shapes beyond the 10000"), std::string::npos) << said;
   const Lines found = rows();
   ASSERT_EQ(found.size(), 10'000U);
-  EXPECT_EQ(found.front(), "gfx942,304,gemm_fp16_rcr,0,1,300,100,0,0,,2");
-  EXPECT_EQ(found.back(), "gfx942,304,gemm_fp16_rcr,0,10000,300,100,0,0,,2");
+  EXPECT_EQ(found.front(), "gfx942,304,,gemm_fp16_rcr,0,1,300,100,0,0,,2");
+  EXPECT_EQ(found.back(), "gfx942,304,,gemm_fp16_rcr,0,10000,300,100,0,0,,2");
 }
 
 TEST_F(RecorderTest, ThreadsLoseNoCount) {
@@ -259,9 +260,9 @@ TEST_F(RecorderTest, AChildOfForkBeginsAListOfItsOwn) {
   std::vector<Lines> all = files();
   std::sort(all.begin(), all.end(), [](const Lines& x, const Lines& y) { return x.size() < y.size(); });
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0], (Lines{kColumns, "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,2"}));
-  EXPECT_EQ(all[1], (Lines{kColumns, "gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,2",
-                           "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,1"}));
+  EXPECT_EQ(all[0], (Lines{kColumns, "gfx942,304,,gemm_fp16_rcr,0,301,300,100,0,0,,2"}));
+  EXPECT_EQ(all[1], (Lines{kColumns, "gfx942,304,,gemm_fp16_rcr,0,300,300,100,0,0,,2",
+                           "gfx942,304,,gemm_fp16_rcr,0,301,300,100,0,0,,1"}));
 }
 
 TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
@@ -293,11 +294,11 @@ TEST_F(RecorderTest, AKilledProcessLosesNoShape) {
   std::set<std::string> found;
   for (const Lines& lines : files()) {
     ASSERT_EQ(lines.at(0), kColumns);
-    for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), ','), 10);
+    for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), ','), 11);
     found.insert(lines.begin(), lines.end());
   }
   for (const int m : recorded)
-    EXPECT_EQ(found.count("gfx942,304,gemm_fp16_rcr,0," + std::to_string(m) + ",300,100,0,0,,1"), 1U) << m;
+    EXPECT_EQ(found.count("gfx942,304,,gemm_fp16_rcr,0," + std::to_string(m) + ",300,100,0,0,,1"), 1U) << m;
 }
 
 TEST_F(RecorderTest, AFullDiskLeavesWholeLines) {
@@ -313,8 +314,8 @@ TEST_F(RecorderTest, AFullDiskLeavesWholeLines) {
   }
   await(1, exited);
   EXPECT_EQ(rows(),
-            (Lines{"gfx942,304,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,304,gemm_fp16_rcr,0,301,300,100,0,0,,1",
-                   "gfx942,304,gemm_fp16_rcr,0,302,300,100,0,0,,1"}));
+            (Lines{"gfx942,304,,gemm_fp16_rcr,0,300,300,100,0,0,,1", "gfx942,304,,gemm_fp16_rcr,0,301,300,100,0,0,,1",
+                   "gfx942,304,,gemm_fp16_rcr,0,302,300,100,0,0,,1"}));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing is left beside it";
 }
 

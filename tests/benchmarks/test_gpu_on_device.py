@@ -62,6 +62,18 @@ def test_the_record_has_counts_and_ratios_of_what_both_have(tmp_path: Path) -> N
     assert table["by_m"] == {"16": 2.0, "32": 0.5}
 
 
+def test_rows_of_another_product_than_the_usual_name_it(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(TABLE)
+
+    def rows(device: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(script("winners.py", str(file), device, "580", "7", "2026-11-28"))))
+
+    usual, own = rows("NVIDIA H100 80GB HBM3"), rows("NVIDIA H200")
+    assert list(own[0])[:4] == ["gfx", "cu_num", "sku", "signature"] and "sku" not in usual[0]
+    assert own == [{**row, "sku": "h200", "device": "NVIDIA H200"} for row in usual]
+
+
 def test_of_equal_kernels_the_one_wins_that_is_fast_more_often(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text(TABLE)

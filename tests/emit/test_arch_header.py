@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ckgen import paths
 from ckgen.emit import arch_header
+from ckgen.emit.product_header import NAME
 from ckgen.families.common import cpp
 from ckgen.model.arch import Partition, Sku
 from ckgen.specs import load_arch, load_archs
@@ -165,9 +166,14 @@ def test_the_program_writes_the_named_file_where_that_is_asked(
         return ended.value.code
 
     assert program("--write", str(place)) == 1  # the name of a program is no argument
-    assert capsys.readouterr().err == f"other.hpp is not what arch_specs/ says; run: {arch_header.COMMAND}\n"
+    said = [f"{name} is not what arch_specs/ says; run: {arch_header.COMMAND}\n" for name in (place.name, NAME)]
+    assert capsys.readouterr().err == "".join(said)
     assert program("arch_header", str(place), "--write") == 0
-    assert place.read_text(encoding="utf-8") == arch_header.header_path().read_text(encoding="utf-8")
+    for written, kept in (
+        (place, arch_header.header_path()),
+        (tmp_path / NAME, arch_header.header_path().with_name(NAME)),
+    ):
+        assert written.read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")
 
 
 def test_run_as_a_program_each_command_says_that_its_files_are_up_to_date() -> None:

@@ -13,6 +13,7 @@ from ckgen.families.gemm.modules import templates
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.errors import UsageError
 from ckgen.model.selection import Tier
+from ckgen.model.target import Target
 from ckgen.runtime import GemmArgsStruct, Options, RuntimeFailure, RuntimeLibrary
 from ckgen.tables.digest import tables_digest
 from ckgen.workload.shape_list import AskedShape, read_shapes
@@ -33,6 +34,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> RuntimeLibrary:
         ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", *includes, str(source), "-o", str(out), *whole], check=True
     )
     return RuntimeLibrary(out)
+
+
+def test_a_device_knows_its_product_and_what_may_be_built_for_it(library: RuntimeLibrary) -> None:
+    device = library.simulated("sm_90a:132:h200")
+    assert (str(device), device.target) == ("sm_90a:132:h200 (simulated)", "sm_90a:132:h200")
+    for sku, is_of in (("", True), ("h200", True), ("h100", False)):
+        assert device.is_of(Target("sm_90a", 132, sku)) is is_of
+    assert not library.simulated("sm_90a:132").is_of(Target("sm_90a", 132, "h200"))
 
 
 def test_a_problem_gets_the_answer_of_cpp(library: RuntimeLibrary) -> None:

@@ -19,21 +19,70 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   *value = attribute == 16 ? 132 : attribute == 75 ? MAJOR : attribute == 76 ? 0 : -1;
   return 0;
 }
+int cuDeviceGetName(char* name, int length, int device) {
+  const char text[] = PRODUCT;
+  for (int i = 0; i < length && i < (int)sizeof text; ++i) name[i] = text[i];
+  return device;
+}
+"""
+
+HIP = """
+int hipGetDeviceCount(int* count) { *count = 1; return 0; }
+int hipDeviceGetAttribute(int* value, int attribute, int device) { *value = 304; return device; }
+int hipGetDevicePropertiesR0600(char* out, int device) {
+  const char product[] = PRODUCT, arch[] = "gfx942:sramecc+:xnack-";
+  for (int i = 0; i < (int)sizeof product; ++i) out[i] = product[i];
+  for (int i = 0; i < (int)sizeof arch; ++i) out[1160 + i] = arch[i];
+  return device;
+}
 """
 
 
+def driver(source: str, folder: Path, **words: object) -> str:
+    """A shared library of that C text."""
+    file, library = folder / "driver.c", folder / "driver.so"
+    file.write_text(source, encoding="utf-8")
+    defines = [f"-D{name}={value}" for name, value in words.items()]
+    subprocess.run(["gcc", "-shared", "-fPIC", *defines, "-o", str(library), str(file)], check=True)
+    return str(library)
+
+
 @pytest.mark.parametrize(
-    ("init", "major", "expected"), [(0, 9, Target("sm_90a", 132)), (0, 4, None), (100, 9, None), (0, 0, None)]
+    ("init", "major", "expected"), [(0, 9, Target("sm_90a", 132, "h100")), (0, 4, None), (100, 9, None), (0, 0, None)]
 )
 def test_a_gpu_of_nvidia_is_named_by_its_capability(
     init: int, major: int, expected: Target | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, library = tmp_path / "driver.c", tmp_path / "driver.so"
-    source.write_text(DRIVER, encoding="utf-8")
-    command = ["gcc", "-shared", "-fPIC", f"-DINIT={init}", f"-DMAJOR={major}", "-o", str(library), str(source)]
-    subprocess.run(command, check=True)
-    monkeypatch.setattr(native, "_CUDA_LIBRARY", str(library))
+    library = driver(DRIVER, tmp_path, INIT=init, MAJOR=major, PRODUCT='"NVIDIA H100 80GB HBM3"')
+    monkeypatch.setattr(native, "_CUDA_LIBRARY", library)
     assert native.cuda_target(ARCHS) == expected
+
+
+@pytest.mark.parametrize(
+    ("product", "sku"), [("NVIDIA H200", "h200"), ("NVIDIA GH200 480GB", "gh200"), ("NVIDIA H200 NVL", ""), ("", "")]
+)
+def test_a_product_is_told_by_its_drivers_name(
+    product: str, sku: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = driver(DRIVER, tmp_path, INIT=0, MAJOR=9, PRODUCT=f'"{product}"')
+    monkeypatch.setattr(native, "_CUDA_LIBRARY", library)
+    assert native.cuda_target(ARCHS) == Target("sm_90a", 132, sku)
+
+
+@pytest.mark.parametrize(
+    ("product", "sku", "native_sku"),
+    [
+        ("AMD Instinct MI300X", "mi300x", ""),
+        ("AMD Instinct MI325X", "mi325x", "mi325x"),
+        ("AMD Radeon Graphics", "", ""),
+    ],
+)
+def test_native_leaves_out_the_usual_product(
+    product: str, sku: str, native_sku: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "_LIBRARY", driver(HIP, tmp_path, PRODUCT=f'"{product}"'))
+    assert native.hip_target(ARCHS) == native.native_device() == Target("gfx942", 304, sku)
+    assert native.native_target() == Target("gfx942", 304, native_sku)
 
 
 def test_without_a_driver_there_is_no_gpu_of_nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,8 +152,13 @@ def test_rocminfo_is_read_as_hip_would_count(name: str, units: int, expected: Ta
     assert native.parse_rocminfo(ROCMINFO.format(name=name, units=units), ARCHS) == expected
 
 
+def test_rocminfo_names_the_product() -> None:
+    text = ROCMINFO.format(name="gfx942", units=304).replace("A product", "AMD Instinct MI325X")
+    assert native.parse_rocminfo(text, ARCHS) == Target("gfx942", 304, "mi325x")
+
+
 def test_without_any_gpu_the_cpu_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "hip_target", lambda: None)
+    monkeypatch.setattr(native, "hip_target", lambda archs: None)
     monkeypatch.setattr(native, "rocminfo_target", lambda: None)
     found = native.native_target()
     assert found.gfx in ARCHS
@@ -114,5 +168,5 @@ def test_without_any_gpu_the_cpu_answers(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_missing_hip_library_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_LIBRARY", "libno_such_thing.so")
     monkeypatch.setenv("PATH", "")
-    assert native.hip_target() is None
+    assert native.hip_target(ARCHS) is None
     assert native.rocminfo_target() is None

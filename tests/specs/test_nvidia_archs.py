@@ -23,19 +23,20 @@ def targets(text: str) -> tuple[Target, ...]:
 
 
 @pytest.mark.parametrize(
-    ("text", "cu_num"),
+    ("text", "target"),
     [
-        ("sm_90a", 132),
-        ("sm_90", 132),
-        ("sm_90:114", 114),
-        ("h100", 132),
-        ("H200", 132),
-        ("gh200", 132),
-        ("h100pcie", 114),
+        ("sm_90a", Target(HOPPER, 132)),
+        ("sm_90", Target(HOPPER, 132)),
+        ("sm_90:114", Target(HOPPER, 114)),
+        ("h100", Target(HOPPER, 132)),
+        ("H200", Target(HOPPER, 132, "h200")),
+        ("gh200", Target(HOPPER, 132, "gh200")),
+        ("sm_90:132:h100", Target(HOPPER, 132, "h100")),
+        ("h100pcie", Target(HOPPER, 114)),
     ],
 )
-def test_aliases_and_products_name_the_arch(text: str, cu_num: int) -> None:
-    assert targets(text) == (Target(HOPPER, cu_num),)
+def test_aliases_and_products_name_the_arch(text: str, target: Target) -> None:
+    assert targets(text) == (target,)
 
 
 def test_hopper_states_what_other_vendors_lack() -> None:

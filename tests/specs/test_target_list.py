@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.model.arch import ArchKind
+from ckgen.model.arch import ArchKind, ArchSpec, Sku
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.specs import TargetError, TargetList, load_archs, resolve_targets
@@ -55,6 +55,14 @@ def refusal(text: str | None, env: Mapping[str, str] | None = None) -> str:
         ("mi300x:38", ["gfx942:38"]),
         ("mi300x:sramecc+", ["gfx942:304"]),
         ("mi350p,MI355X", ["gfx950:128", "gfx950:256"]),
+        ("MI325X;mi350x", ["gfx942:304:mi325x", "gfx950:256:mi350x"]),
+        ("mi325x:38", ["gfx942:38:mi325x"]),
+        ("mi325x:80", ["gfx942:80"]),
+        ("gfx942:304:MI325X;gfx942:304", ["gfx942:304", "gfx942:304:mi325x"]),
+        ("gfx942:304:mi300x", ["gfx942:304:mi300x"]),
+        ("gfx942:sramecc+:304:mi325x", ["gfx942:304:mi325x"]),
+        ("gfx942:76:mi300a", ["gfx942:76:mi300a"]),
+        ("sm_90:132:h200", ["sm_90a:132:h200"]),
         ("RX-9070-XT rx9060_xt", ["gfx1200:16", "gfx1201:32"]),
     ],
 )
@@ -63,11 +71,29 @@ def test_accepted(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arch", "name", "cu_num"),
-    [(arch.name, sku.name, sku.cu_num) for arch in ARCHS.values() for sku in arch.skus if arch.kind is ArchKind.GPU],
+    ("arch", "sku"), [(arch, sku) for arch in ARCHS.values() for sku in arch.skus if arch.kind is ArchKind.GPU]
 )
-def test_every_product_that_is_listed_is_a_target(arch: str, name: str, cu_num: int) -> None:
-    assert words(name.replace(" ", "-")) == [f"{arch}:{cu_num}"]
+def test_every_product_that_is_listed_is_a_target(arch: ArchSpec, sku: Sku) -> None:
+    usual = next(one for one in sorted(arch.skus, key=lambda one: not one.default) if one.cu_num == sku.cu_num)
+    product = f":{sku.word}" if sku is not usual else ""
+    assert words(sku.name.replace(" ", "-")) == [f"{arch.name}:{sku.cu_num}{product}"]
+
+
+TARGETS = st.sampled_from([arch for arch in ARCHS.values() if arch.kind is ArchKind.GPU]).flatmap(
+    lambda arch: st.sampled_from([Target(arch.name, count, sku.word) for sku in arch.skus for count in sku.cu_nums])
+)
+
+
+@given(st.lists(st.one_of(TARGETS, TARGETS.map(lambda one: one.any_sku)), min_size=1))
+def test_the_text_of_a_target_names_it(targets: list[Target]) -> None:
+    assert list(resolve(";".join(map(str, targets))).targets) == sorted(set(targets))
+
+
+@given(TARGETS, TARGETS)
+def test_a_target_concerns_those_that_it_may_be(one: Target, other: Target) -> None:
+    assert one.concerns(one.any_sku) and one.any_sku.concerns(one)
+    assert one.concerns(other) == (one == other)
+    assert one.concerns(other.any_sku) == (one.any_sku == other.any_sku)
 
 
 def test_a_product_of_two_archs_is_refused() -> None:
@@ -117,6 +143,13 @@ def test_an_unknown_count_of_a_known_gfx_is_said_and_used() -> None:
         ("gfx942:abc", "'gfx942:abc': 'abc' is no CU count"),
         ("gfx942:", "'gfx942:': '' is no CU count"),
         ("gfx942:80:304", "'gfx942:80:304': more than one CU count"),
+        ("gfx942:304:mi325x:mi300x", "'gfx942:304:mi325x:mi300x': more than one product"),
+        ("gfx942:304:mi325", "'mi325' is no product of gfx942 with 304 CUs (known: mi300x, mi325x)"),
+        ("gfx942:80:mi325x", "'mi325x' is no product of gfx942 with 80 CUs (known: mi308x)"),
+        ("gfx942:7:mi325x", "'mi325x' is no product of gfx942 with 7 CUs; known"),
+        ("gfx942:304:", "'' is no product of gfx942 with 304 CUs"),
+        ("gfx942:mi325x", "'gfx942:mi325x': 'mi325x' is no CU count"),
+        ("x86_64_v4:8:zen", "'zen' is no product of x86_64_v4 with 8 CUs"),
         ("gfx942:８０", "'gfx942:８０': '８０' is no CU count"),
         ("native:80", "native takes neither a count nor features"),
     ],

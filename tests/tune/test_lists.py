@@ -51,11 +51,12 @@ def test_what_another_device_asked_is_left_out_and_said(tmp_path: Path) -> None:
         tmp_path,
         AskedShape(*line, "gfx942", 304),
         AskedShape(*line, "x86_64_v4", 4),
+        AskedShape(*line, "sm_90a", 132, "h200"),
         AskedShape(*line, CPU.gfx, 2),
         AskedShape(*line),
     )
     assert found == {Key("gemm_bf16_rcr", 0, 1, 2, 3): 4}
-    assert notes == ["note: s.csv: left out: 2 that another device asked"]
+    assert notes == ["note: s.csv: left out: 3 that another device asked"]
 
 
 @pytest.mark.parametrize(

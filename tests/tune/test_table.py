@@ -26,7 +26,7 @@ LINES = st.builds(
     st.integers(1, 99), st.integers(1, 99), st.sampled_from(['CPU "x", 2', "EPYC"]), st.just(""), st.just("ckgen"),
     st.sampled_from(["", "2026-11-23"]),
 )  # fmt: skip
-TARGETS = st.sampled_from([CPU, GPU, Target("gfx942", 80)])
+TARGETS = st.sampled_from([CPU, GPU, Target("gfx942", 80), GPU._replace(sku="mi325x")])
 
 
 def line(m: int, kernel: str = "a", **changes: object) -> TunedLine:
@@ -54,6 +54,14 @@ def test_rows_of_others_stay_and_all_are_sorted(
     assert stay <= set(rows_of(new))
     assert len(places) == len(kept) + len({one.key.lookup for one in added})
     assert with_rows(parse_table(new, "t.csv"), second, added) == new, "the same again changes nothing"
+
+
+def test_rows_of_a_product_name_it_and_those_of_all_stay_beside_them() -> None:
+    every = with_rows(NO_TABLE, GPU, [line(16)])
+    both = with_rows(parse_table(every, "t.csv"), GPU._replace(sku="mi325x"), [line(16, "b")])
+    head, old, new = both.decode().splitlines()
+    assert head == f"{','.join(HEADER)},sku" and old == every.decode().splitlines()[1]
+    assert new.startswith("gfx942,304,gemm_bf16_rcr,") and new.endswith(",mi325x")
 
 
 def test_bytes_of_others_stay_whatever_they_look_like() -> None:
@@ -114,8 +122,8 @@ def test_a_problem_that_is_worth_no_row_loses_its_own_and_no_other() -> None:
     old = with_rows(NO_TABLE, CPU, [line(1), line(2), line(3)])
     old = with_rows(parse_table(old, "t.csv"), GPU, [line(2)])
     new = with_rows(parse_table(old, "t.csv"), CPU, [line(3, "b")], without=[line(2).key])
-    kept = [(one.place[0], one.place[8], one.cells["kernelName"]) for one in parse_table(new, "t.csv").lines]
-    assert kept == [("gfx942", 2, "a"), ("x86_64_v4", 1, "a"), ("x86_64_v4", 3, "b")]
+    kept = [(one.place[0], one.place[7], one.cells["kernelName"]) for one in parse_table(new, "t.csv").lines]
+    assert kept == [(GPU, 2, "a"), (CPU, 1, "a"), (CPU, 3, "b")]
 
 
 def test_a_date_stands_only_where_it_is_given() -> None:

@@ -71,6 +71,11 @@ def test_our_own_lines_tell_of_a_miss_where_no_measured_row_answered(tier: str) 
     assert read(line) == AskedShape("gemm_bf16_rcr", 0, 16, 512, 128, gfx="gfx942", cu_num=304)
 
 
+def test_our_own_lines_of_a_product_name_it() -> None:
+    line = "ckgen_verbose,v1,select,gemm_bf16_rcr,sm_90a:132:h200,b0m16n512k128,default,name,1,-"
+    assert read(line) == AskedShape("gemm_bf16_rcr", 0, 16, 512, 128, gfx="sm_90a", cu_num=132, sku="h200")
+
+
 def test_our_own_lines_of_experts_have_their_routing() -> None:
     line = "ckgen_verbose,v1,select,moe_x,gfx942:304,b0m16n512k128e8t2s32,default,name,1,-"
     assert read(line) == AskedShape("moe_x", 0, 16, 512, 128, 8, 2, gfx="gfx942", cu_num=304)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ckgen.model.errors import InputError
 from ckgen.workload.shape_list import COLUMNS, AskedShape, read_shapes, write_shapes
 
-HEAD = ",".join(COLUMNS)
+HEAD = ",".join(name for name in COLUMNS if name != "sku")
 OLD = "signature,B,M,N,K,experts,top_k,count"
 sizes = st.integers(1, 2**40)
 names = st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True)
@@ -21,7 +21,7 @@ plain = st.builds(AskedShape, names, st.integers(0, 99), sizes, sizes, sizes, st
 told = st.from_regex(r"[a-z0-9_=;:*x -]{1,60}", fullmatch=True).filter(lambda text: text == text.strip())
 shapes = st.one_of(
     plain,
-    st.builds(replace, plain, gfx=names, cu_num=st.integers(1, 512)),
+    st.builds(replace, plain, gfx=names, cu_num=st.integers(1, 512), sku=st.sampled_from(["", "h200", "mi325x"])),
     st.builds(replace, plain, sizes=told, batch=st.just(0), m=st.just(0), n=st.just(0), k=st.just(0)),
 )
 

@@ -40,9 +40,10 @@ def command(as_json: bool) -> int:
 
 
 def _environment() -> dict[str, Any]:
+    from ckgen.specs.archs import load_archs
     from ckgen.specs.native import hip_target, native_target
 
-    device = hip_target()
+    device = hip_target(load_archs())
     rocm = Path(os.environ.get("ROCM_PATH") or "/opt/rocm")
     return {
         "ckgen": __version__,

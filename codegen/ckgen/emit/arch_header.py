@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.emit.checked_in import keep
+from ckgen.emit.product_header import NAME, render_product_header
 from ckgen.families.common import cpp
 from ckgen.model.arch import ArchKind, ArchSpec, Vendor
 from ckgen.model.dtype import Fp8Flavour
@@ -145,13 +146,16 @@ def _counts(arch: ArchSpec) -> list[tuple[int, int]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """With --write, bring the checked-in header, or the file named behind it, up to date; without, exit 1 if it is not.
+    """With --write, bring the checked-in header, or the file named behind it, and product_data.hpp beside it up to
+    date; without, exit 1 if one is not.
 
-    It holds every arch that is known, those of CKGEN_ARCH_SPECS too.
+    They hold every arch that is known, those of CKGEN_ARCH_SPECS too.
     """
     files = [Path(word) for word in arguments if word != "--write"]
     place = files[0] if files else header_path()
-    return keep(render_arch_header(load_archs()), place, "arch_specs/", COMMAND, arguments)
+    archs = load_archs()
+    texts = {place: render_arch_header(archs), place.with_name(NAME): render_product_header(archs, COMMAND)}
+    return max(keep(text, path, "arch_specs/", COMMAND, arguments) for path, text in texts.items())
 
 
 if __name__ == "__main__":

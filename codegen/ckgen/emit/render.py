@@ -96,6 +96,9 @@ def _units(plan: GenerationPlan, file: Sequence[Sequence[AnyUnit]], library: str
                     {"symbol": one.table["symbol"], "header": f"{'' if not groups else f'../{folder}/'}{_header(one)}"}
                     for one in views[0].lookups
                 ],
+                "products": [
+                    {"table": at, "sku": one.target.sku} for at, one in enumerate(views[0].lookups) if one.target.sku
+                ],
                 "units": [_unit(unit, view) for unit, view in zip(units, views, strict=True)],
                 "own": views[0].own,
             }
@@ -114,7 +117,7 @@ def _units(plan: GenerationPlan, file: Sequence[Sequence[AnyUnit]], library: str
 
 
 def _header(lookup: LookupView) -> str:
-    return f"lookup_{lookup.target.gfx}_{lookup.target.cu_num}.hpp"
+    return f"lookup_{cpp.target_symbol(lookup.target)}.hpp"
 
 
 def _headers(

@@ -16,6 +16,7 @@ from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.tables.cell_readers import (
     NAME_COLUMN,
+    SKU_COLUMN,
     SPLIT_K_COLUMN,
     TIME_COLUMN,
     CellError,
@@ -23,6 +24,7 @@ from ckgen.tables.cell_readers import (
     arch,
     number,
     positive,
+    sku,
 )
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, LoadOptions, Told
@@ -32,7 +34,7 @@ from ckgen.tables.reading import Adapted, Place, Reading
 SIGNATURE_COLUMN, SIZES_COLUMN = "signature", "sizes"
 NUMBERS = ("B", "M", "N", "K", "experts", "top_k")
 COLUMNS = ("gfx", "cu_num", SIGNATURE_COLUMN, *NUMBERS, SIZES_COLUMN, NAME_COLUMN, SPLIT_K_COLUMN, TIME_COLUMN)
-"""What decides, in the order in which tables are written."""
+"""What decides, in the order in which tables are written; SKU_COLUMN may stand among them."""
 PROVENANCE = ("spread", "runs", "tried", "device", "driver", "tool", "date")
 """Who measured a row, and how; decides nothing."""
 REQUIRED = tuple(name for name in COLUMNS if name not in (SIZES_COLUMN, "experts", "top_k"))
@@ -55,6 +57,7 @@ def splits(text: str) -> int | CellError:
 _READ: Mapping[str, tuple[Reader, bool, object]] = {
     "gfx": (arch, True, None),
     "cu_num": (positive, True, None),
+    SKU_COLUMN: (sku, False, ""),
     SIGNATURE_COLUMN: (str, True, None),
     **dict.fromkeys(NUMBERS, (count, False, 0)),
     SIZES_COLUMN: (str, False, ""),
@@ -152,7 +155,7 @@ def _row(one: Named | None, cell: Mapping[str, Any], location: Location, place: 
     told = ToldRow(
         location=location,
         layer=place.layer,
-        target=Target(cell["gfx"], cell["cu_num"]),
+        target=Target(cell["gfx"], cell["cu_num"], cell.get(SKU_COLUMN, "")),
         signature=one.canonical,
         **{field: cell.get(name, 0) for field, name in _FIELDS},
         sizes=cell.get(SIZES_COLUMN, ""),

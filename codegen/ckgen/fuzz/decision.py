@@ -47,7 +47,7 @@ def target_of(case: Case) -> Target:
 
 def target_named(text: str) -> Target:
     """The target of its own text; UsageError for a text that is none."""
-    gfx, _, count = text.partition(":")
-    if not count.isdecimal() or int(count) < 1:
-        raise UsageError(f"target={text}: a target is GFX:CU_NUM")
-    return Target(gfx, int(count))
+    gfx, count, sku, *more = [*text.split(":"), "", ""][: max(3, text.count(":") + 1)]
+    if more or not count.isdecimal() or int(count) < 1:
+        raise UsageError(f"target={text}: a target is GFX:CU_NUM, or GFX:CU_NUM:SKU")
+    return Target(gfx, int(count), sku)

@@ -20,7 +20,7 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
 from ckgen.runtime import Library
 from ckgen.specs import load_archs
-from ckgen.specs.native import native_target
+from ckgen.specs.native import native_device, native_target
 from ckgen.specs.targets import parse_targets
 
 DISABLE = "CKGEN_DISABLE_JIT"
@@ -111,8 +111,8 @@ def _request(
 
 
 def _device_of(request: Request) -> str:
-    own = native_target()
-    if own in request.targets:
+    own = native_device()
+    if {own, own.any_sku} & {*request.targets}:
         return "cpu" if own.gfx.startswith("x86") else str(own)
     return str(request.targets[0])
 

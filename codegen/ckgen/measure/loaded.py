@@ -91,7 +91,7 @@ class Loaded:
     def _device(self, contents: Contents, place: Place) -> Device:
         if place is Place.DEVICE:
             found = self.library.current()
-            if not found.is_gpu or found.target != str(contents.target):
+            if not found.is_gpu or not found.is_of(contents.target):
                 what = found.target if found.is_gpu else f"none ({found.note})"
                 raise CkgenError(f"{contents.target}: the current GPU of this process is {what}")
             return found

@@ -62,9 +62,10 @@ def demand_place(target: Target, *, twins: bool = False) -> Place:
 
 
 def _demand_gpu(target: Target) -> None:
-    found = (hip_target(), cuda_target(load_archs()))
-    if target not in found:
-        seen = ", ".join(str(one) for one in found if one is not None)
+    archs = load_archs()
+    found = [one for one in (hip_target(archs), cuda_target(archs)) if one is not None]
+    if not any(target in (one, one.any_sku) for one in found):
+        seen = ", ".join(map(str, found))
         raise UsageError(
             f"{target}: no such GPU is there{f' ({seen} is)' if seen else ''}. Build here with --build-only --work DIR,"
             " and measure with the same command and DIR where the GPU is. A simulated one is not measured: the emulator"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -60,7 +61,10 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Sku:
-    """A product. `cu_num` is what HIP reports (cores on a CPU); `physical_cus` is what people count."""
+    """A product. `cu_num` is what HIP reports (cores on a CPU); `physical_cus` is what people count.
+
+    `driver_names`: what its vendor's runtime calls a device of it.
+    """
 
     name: str
     cu_num: int
@@ -70,6 +74,17 @@ class Sku:
     memory_gb_per_s: int | None
     xcds: int
     partitions: tuple[Partition, ...]
+    driver_names: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Its name as targets have it: the letters, small, and the digits."""
+        return product_word(self.name)
+
+    @property
+    def cu_nums(self) -> tuple[int, ...]:
+        """Every CU count that it or one of its partitions reports, ascending."""
+        return tuple(sorted({self.cu_num, *(part.cu_num for part in self.partitions)}))
 
     @property
     def hip_reported(self) -> int:
@@ -232,7 +247,7 @@ class ArchSpec:
     @property
     def cu_nums(self) -> tuple[int, ...]:
         """Every CU count that a product or one of its partitions reports, ascending."""
-        return tuple(sorted({s.cu_num for s in self.skus} | {p.cu_num for s in self.skus for p in s.partitions}))
+        return tuple(sorted({cu_num for sku in self.skus for cu_num in sku.cu_nums}))
 
     def knows_cu_num(self, cu_num: int) -> bool:
         """Whether some product or partition of this arch reports that count; a CPU knows any number of cores."""
@@ -242,12 +257,28 @@ class ArchSpec:
         """The products that report exactly that count, partitions apart."""
         return tuple(sku for sku in self.skus if sku.cu_num == cu_num)
 
-    def products_for(self, cu_num: int) -> tuple[Sku, ...]:
+    def products_for(self, cu_num: int, sku: str = "") -> tuple[Sku, ...]:
         """The products that answer for a count: those that report it, else those with such a partition, else all; the
-        default product first."""
-        parts = (sku for sku in self.skus if any(part.cu_num == cu_num for part in sku.partitions))
-        found = self.skus_with(cu_num) or tuple(parts) or self.skus
-        return tuple(sorted(found, key=lambda sku: not sku.default))
+        default product first. That of a word alone where it is given."""
+        named = tuple(one for one in self.skus if sku and one.word == sku)
+        parts = (one for one in self.skus if cu_num in one.cu_nums)
+        found = named or self.skus_with(cu_num) or tuple(parts) or self.skus
+        return tuple(sorted(found, key=lambda one: not one.default))
+
+    def words_with(self, cu_num: int) -> tuple[str, ...]:
+        """The products, as targets name them, that report a count, whole or a partition of them; a CPU has none."""
+        return tuple(sku.word for sku in self.skus if self.kind is ArchKind.GPU and cu_num in sku.cu_nums)
+
+    def told_apart(self, cu_num: int, word: str) -> str:
+        """The word of a product that reports a count; empty for the usual one, which a target without a product
+        means too, and for one that does not report it."""
+        usual = self.products_for(cu_num)[0].word
+        return word if word != usual and word in self.words_with(cu_num) else ""
+
+    def word_of_device(self, cu_num: int, driver_name: str) -> str:
+        """The product that a driver's name for a device with that count means; empty where none is known to."""
+        known = (sku for sku in self.skus if driver_name in sku.driver_names and sku.word in self.words_with(cu_num))
+        return next((sku.word for sku in known), "")
 
     def instruction(self, mnemonic: str) -> MatrixInstruction | None:
         """The hardware row of that mnemonic, the first where several dtypes share it."""
@@ -283,6 +314,11 @@ class ArchSpec:
             return min(known) * max(sku.physical_cus * sku.clock_mhz for sku in exact) * 1e6
         per_unit = max(sku.physical_cus * sku.clock_mhz / sku.cu_num for sku in self.skus)
         return min(known) * cu_num * per_unit * 1e6
+
+
+def product_word(name: str) -> str:
+    """A product's name as it may stand in a list of targets: without spaces and signs."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 _EIGHT_BIT_FLOATS = frozenset(

@@ -67,8 +67,16 @@ def _is_ambiguous(_: RowContext, entry: Entry) -> str | None:
 
 
 def _is_of_other_target(context: RowContext, entry: Entry) -> str | None:
-    other = context.targets is not None and entry.row.target not in context.targets
-    return str(entry.row.target) if other else None
+    target = entry.row.target
+    return None if target is None or context.is_asked(target) else str(target)
+
+
+def _is_of_no_product(context: RowContext, entry: Entry) -> str | None:
+    target = entry.row.target
+    arch = context.archs.get(target.gfx) if target is not None and target.sku else None
+    if arch is None or target is None or target.sku in arch.words_with(target.cu_num):
+        return None
+    return f"{target.sku} is no product of {arch.name} with {target.cu_num} CUs"
 
 
 def _is_unsaid(context: RowContext, entry: Entry) -> str | None:
@@ -124,6 +132,7 @@ EARLY: tuple[tuple[FateKind, Predicate], ...] = (
     (FateKind.INVALID, _is_invalid),
     (FateKind.UNAVAILABLE, _is_ambiguous),
     (FateKind.OTHER_TARGET, _is_of_other_target),
+    (FateKind.UNAVAILABLE, _is_of_no_product),
     (FateKind.UNAVAILABLE, _is_unsaid),
     (FateKind.REFUSED_MEASUREMENT, _is_refused),
     (FateKind.OVERRIDDEN, _is_overridden),

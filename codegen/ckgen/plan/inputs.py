@@ -122,10 +122,15 @@ def _wanted(options: PlanOptions, loaded: LoadedTables) -> tuple[Target, ...] | 
     if options.targets is None or not options.every_count:
         return options.targets
     archs = {target.gfx for target in options.targets}
-    named = {target for target in loaded.targets if target.gfx in archs}
+    named = {target.any_sku for target in loaded.targets if target.gfx in archs}
     return tuple(sorted({*options.targets, *named}))
 
 
 def _targets_of(loaded: LoadedTables, archs: Mapping[str, ArchSpec]) -> tuple[Target, ...]:
-    """Every target of a known arch that a row names."""
-    return tuple(sorted(target for target in loaded.targets if target.gfx in archs))
+    """Every target of a known arch that a row names, its product known too."""
+    return tuple(sorted(target for target in loaded.targets if _is_known(target, archs)))
+
+
+def _is_known(target: Target, archs: Mapping[str, ArchSpec]) -> bool:
+    arch = archs.get(target.gfx)
+    return arch is not None and (not target.sku or target.sku in arch.words_with(target.cu_num))

@@ -64,7 +64,10 @@ def plan_of(known: PlanInputs, profiles: Sequence[Path]) -> GenerationPlan:
         fates=tuple(_in_file_order(known.loaded, resolved)),
         reports=tuple(_reports(known.loaded, resolved, diagnostics)),
         files=known.loaded.files,
-        selected={target: selected[target] for target in known.targets},
+        selected={
+            target: sum(count for of, count in selected.items() if of is not None and target.concerns(of))
+            for target in known.targets
+        },
         diagnostics=in_order(diagnostics),
         left_out={source: count for source, count in sorted(profiled.left_out.items()) if count},
     )

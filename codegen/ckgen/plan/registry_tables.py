@@ -54,7 +54,7 @@ class TableReader(Fields):
             if not self.has_keys(item, TABLE_KEYS, place):
                 continue
             for target in self.target((*place, "target"), item["target"]):
-                if target not in self.targets or target in found:
+                if not any(one.concerns(target) for one in self.targets) or target in found:
                     why = "has a table already" if target in found else "is no target of the document"
                     self.say("R006", (*place, "target"), f"{target} {why}")
                 found[target] = self._table(unit, family, target, item, instances, place)

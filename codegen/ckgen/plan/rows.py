@@ -64,7 +64,8 @@ class Entry:
 
 @dataclass(slots=True)
 class RowContext:
-    """What a run asks of rows of one family. `targets` None means all.
+    """What a run asks of rows of one family. `targets` None means all; of one without a product rows of all of its
+    products are asked for, of one with a product those of the others are not.
 
     `place` is where the user can find a row.
     """
@@ -79,6 +80,15 @@ class RowContext:
     _texts: dict[str, str] = field(default_factory=dict)
     _judged: dict[tuple[int, str, str, str], tuple[RuleFinding, ...]] = field(default_factory=dict)
     _left_out: dict[tuple[int, str, str], str | None] = field(default_factory=dict)
+    _asked: dict[Target, bool] = field(default_factory=dict)
+
+    def is_asked(self, target: Target) -> bool:
+        """Whether rows of the target answer on one of `targets`."""
+        if self.targets is None:
+            return True
+        if target not in self._asked:
+            self._asked[target] = any(one.concerns(target) for one in self.targets)
+        return self._asked[target]
 
     def shared(self, text: str) -> str:
         """The text, one object for equal ones while few differ: most reasons are those of many rows."""

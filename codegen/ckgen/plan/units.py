@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,11 @@ class SharedRows:
     _tables: dict[tuple[Config, ...], tuple[Table, ...]] = field(default_factory=dict)
 
     def tables(self, signature: Signature, index: Mapping[Config, int]) -> tuple[Table, ...]:
-        """One table per target; made once for all signatures that number their instances alike."""
+        """One table per target; made once for all signatures that number their instances alike.
+
+        A product's table has the ladders of which it has a row of its own, whole: where it has none, or one of a later
+        layer stands for all products, stand the rows of all.
+        """
         order = tuple(index)
         if order not in self._tables:
             targets = sorted(self.selected.keys() | self.external.keys())
@@ -39,9 +43,27 @@ class SharedRows:
 
     def _table(self, signature: Signature, target: Target, index: Mapping[Config, int]) -> Table:
         numbers: dict[int, int] = {}
-        selected = ((entry.row, _number(entry, index, numbers)) for entry in self.selected.get(target, ()))
-        external = (entry.row for entry in self.external.get(target, ()))
-        return family_of(signature).table_of(target, signature, selected, external)
+        sides = (self.selected.get(target, ()), self.external.get(target, ()))
+        winners, others = self._of_product(signature, target) if target.sku else sides
+        selected = ((entry.row, _number(entry, index, numbers)) for entry in winners)
+        return family_of(signature).table_of(target, signature, selected, (entry.row for entry in others))
+
+    def _of_product(self, signature: Signature, target: Target) -> tuple[list[Entry], list[Entry]]:
+        """The selected and the external rows that answer a product in the ladders of which it has rows of its own."""
+        place_of = family_of(signature).place_of
+        found: dict[tuple[Hashable, Hashable], tuple[Entry, bool]] = {}
+        for of, is_selected in ((self.selected, True), (self.external, False)):
+            found |= {place_of(signature, one.row): (one, is_selected) for one in of.get(target, ())}
+        ladders = {ladder for ladder, _ in found}
+        for of, is_selected in ((self.selected, True), (self.external, False)):
+            for one in of.get(target.any_sku, ()):
+                at = place_of(signature, one.row)
+                if at[0] in ladders and (at not in found or one.row.layer > found[at][0].row.layer):
+                    found[at] = (one, is_selected)
+        every = found.values()
+        return [one for one, is_selected in every if is_selected], [
+            one for one, is_selected in every if not is_selected
+        ]
 
 
 def gather(outcomes: Outcomes, profiles: Sequence[Profile] = ()) -> dict[Any, SharedRows]:

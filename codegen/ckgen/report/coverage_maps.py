@@ -87,8 +87,7 @@ class Map:
 
     def rows(self) -> list[Measured]:
         """What its table measured, of other libraries too."""
-        table = self.unit.table(self.target)
-        return list(table.measured()) if table is not None else []
+        return self.unit.measured_on(self.target)
 
     def gaps(self) -> Iterator[AskedShape]:
         """The problems without a row of their own that a kernel can run."""
@@ -96,7 +95,7 @@ class Map:
             batch, experts, top_k = _counts(cell.work)
             for m in cell.gaps:
                 sizes = (batch, m, cell.n, cell.k, experts, top_k)
-                yield AskedShape(self.signature, *sizes, gfx=self.target.gfx, cu_num=self.target.cu_num)
+                yield AskedShape(self.signature, *sizes, **self.target._asdict())
 
 
 @dataclass(slots=True)
@@ -118,14 +117,15 @@ Asked = Mapping[Work, str]
 def asked_of_tables(plan: GenerationPlan, targets: Sequence[Target]) -> dict[tuple[Target, str], Asked]:
     """By target and signature the (N, K) that its tables have rows of; of signatures that share tables the first."""
     found: dict[tuple[Target, str], Asked] = {}
-    seen: set[int] = set()
+    seen: set[tuple[Target, tuple[int, ...]]] = set()
     for unit in plan.units:
-        for table in unit.tables:
-            if table.target not in targets or id(table) in seen or str(unit.signature.op) not in MAPPED:
+        for target in sorted(targets):
+            tables = tuple(map(id, unit.tables_on(target)))
+            if not tables or (target, tables) in seen or str(unit.signature.op) not in MAPPED:
                 continue
-            seen.add(id(table))
-            works = {work_of(unit, one.shape) for one in table.measured()}
-            found[table.target, unit.name] = dict.fromkeys(sorted(works, key=str), "")
+            seen.add((target, tables))
+            works = {work_of(unit, one.shape) for one in unit.measured_on(target)}
+            found[target, unit.name] = dict.fromkeys(sorted(works, key=str), "")
     return found
 
 
@@ -160,10 +160,10 @@ def work_of(unit: AnyUnit, shape: Any) -> Work:
 
 
 def _alike(plan: GenerationPlan, unit: AnyUnit, target: Target) -> tuple[AnyUnit, ...]:
-    table = unit.table(target)
-    if table is None:
+    tables = [id(table) for table in unit.tables_on(target)]
+    if not tables:
         return ()
-    return tuple(one for one in plan.units if one is not unit and any(table is other for other in one.tables))
+    return tuple(one for one in plan.units if one is not unit and [id(of) for of in one.tables_on(target)] == tables)
 
 
 def _cell(

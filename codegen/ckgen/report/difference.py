@@ -181,14 +181,13 @@ def _changes(old: GenerationPlan, new: GenerationPlan, target: Target) -> Iterat
 
 def _measured(unit: AnyUnit | None, target: Target) -> dict[Any, tuple[str, int]]:
     """By shape what its row names: an instance, or another library's kernel, and the splits."""
-    table = unit.table(target) if unit is not None else None
-    if unit is None or table is None:
+    if unit is None:
         return {}
     return {
         one.shape: (unit.instances[one.instance].name, one.k_batch or 0)
         if one.instance is not None
         else (f"{one.library} {one.kernel}", 0)
-        for one in table.measured()
+        for one in unit.measured_on(target)
     }
 
 

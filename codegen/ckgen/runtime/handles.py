@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ctypes import byref, c_int32, c_uint64, c_void_p
 
+from ckgen.model.target import Target
 from ckgen.runtime.abi import Abi, RuntimeFailure
 from ckgen.runtime.structs import DeviceStruct
 
@@ -34,8 +35,7 @@ class Device(Handle):
     kind = "device"
 
     def __str__(self) -> str:
-        info = self._described()
-        return f"{info.gfx.decode()}:{info.cu_num} ({_KINDS[info.kind]})"
+        return f"{self.target} ({_KINDS[self._described().kind]})"
 
     @property
     def is_gpu(self) -> bool:
@@ -49,9 +49,12 @@ class Device(Handle):
 
     @property
     def target(self) -> str:
-        """Its arch and count, as in gfx942:304."""
-        info = self._described()
-        return f"{info.gfx.decode()}:{info.cu_num}"
+        """Its arch and count, as in gfx942:304; behind them its product where that is known."""
+        return str(self._target)
+
+    def is_of(self, target: Target) -> bool:
+        """Whether what is built for the target is for this device: one of no product is for all products."""
+        return target in (self._target, self._target.any_sku)
 
     @property
     def brand(self) -> str:
@@ -62,6 +65,11 @@ class Device(Handle):
     def note(self) -> str:
         """Why the current device is the CPU; else empty."""
         return bytes(self._described().note or b"").decode()
+
+    @property
+    def _target(self) -> Target:
+        info = self._described()
+        return Target(info.gfx.decode(), info.cu_num, bytes(info.sku or b"").decode())
 
     def _described(self) -> DeviceStruct:
         info = DeviceStruct()

@@ -112,6 +112,7 @@ class DeviceStruct(Sized):
         ("kind", c_uint32),
         ("id", c_int32),
         ("reserved", c_int32),
+        ("sku", c_char_p),
     )
 
 

@@ -153,6 +153,7 @@ def _sku(item: Reader, notes: _Provenance) -> Sku:
         memory_gb_per_s=bandwidth or None,
         xcds=item.integer("xcds", "count", default=1),
         partitions=item.children("partitions", _partition),
+        driver_names=item.words("driver_names", "product", required=False),
     )
 
 

@@ -42,7 +42,8 @@ def _check_skus(arch: ArchSpec, reader: Reader) -> None:
     defaults = sum(sku.default for sku in arch.skus)
     if defaults != 1:
         reader.fail(("skus",), f"exactly one SKU must be the default, found {defaults}", code="A006")
-    _check_unique([sku.name for sku in arch.skus], ("skus",), reader)
+    _check_unique([sku.word for sku in arch.skus], ("skus",), reader)
+    _check_unique([name for sku in arch.skus for name in sku.driver_names], ("skus",), reader)
     for index, sku in enumerate(arch.skus):
         if sku.physical_cus % sku.cu_num:
             message = f"{sku.physical_cus} physical CUs are no multiple of cu_num {sku.cu_num}"

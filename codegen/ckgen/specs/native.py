@@ -22,8 +22,18 @@ _ROCMINFO_SECONDS = 20
 
 
 def native_target() -> Target:
-    """A GPU's target if one answers, AMD's first, else the CPU's; no GPU call is made before this is asked."""
-    return hip_target() or rocminfo_target() or cuda_target(load_archs()) or own_cpu()
+    """`native_device`, which names its product where its count has a more usual one: what `native` means in a list."""
+    found, archs = native_device(), load_archs()
+    return found._replace(sku=archs[found.gfx].told_apart(found.cu_num, found.sku)) if found.sku else found
+
+
+def native_device() -> Target:
+    """A GPU's target if one answers, AMD's first, else the CPU's; no GPU call is made before this is asked.
+
+    With its product, where the driver's name for it is known.
+    """
+    archs = load_archs()
+    return hip_target(archs) or rocminfo_target() or cuda_target(archs) or own_cpu()
 
 
 def own_cpu() -> Target:
@@ -31,7 +41,7 @@ def own_cpu() -> Target:
     return cpu_target(load_archs(), cpu_flags(), len(os.sched_getaffinity(0)))
 
 
-def hip_target() -> Target | None:
+def hip_target(archs: Mapping[str, ArchSpec]) -> Target | None:
     """Device 0 through the HIP runtime's C API; None where the library or a device is missing."""
     try:
         hip = ctypes.CDLL(os.environ.get("CKGEN_HIP_LIBRARY") or _LIBRARY)
@@ -40,20 +50,25 @@ def hip_target() -> Target | None:
             return None
         if hip.hipDeviceGetAttribute(ctypes.byref(cu_num), _MULTIPROCESSOR_COUNT, 0) != 0 or cu_num.value <= 0:
             return None
-        name = _gcn_arch_name(hip)
+        properties = _hip_properties(hip)
     except (OSError, AttributeError):
         return None
-    return Target(name, cu_num.value) if name else None
+    match = re.search(rb"gfx[0-9a-f]+", properties)
+    return _target(archs, match.group().decode(), cu_num.value, properties.split(b"\0")[0]) if match else None
 
 
-def _gcn_arch_name(hip: ctypes.CDLL) -> str | None:
-    """The properties struct differs between HIP versions: its arch name is the only `gfx…` text in it."""
+def _hip_properties(hip: ctypes.CDLL) -> bytes:
+    """The properties struct, which differs between HIP versions: it begins with the product's name, and its arch's is
+    the only `gfx…` text in it. Empty where the call fails."""
     properties = ctypes.create_string_buffer(8192)
     read = getattr(hip, "hipGetDevicePropertiesR0600", None) or hip.hipGetDeviceProperties
-    if read(properties, 0) != 0:
-        return None
-    match = re.search(rb"gfx[0-9a-f]+", properties.raw)
-    return match.group().decode() if match else None
+    return properties.raw if read(properties, 0) == 0 else b""
+
+
+def _target(archs: Mapping[str, ArchSpec], gfx: str, cu_num: int, driver_name: bytes) -> Target:
+    arch = archs.get(gfx)
+    name = driver_name.decode(errors="replace")
+    return Target(gfx, cu_num, arch.word_of_device(cu_num, name) if arch else "")
 
 
 def cuda_target(archs: Mapping[str, ArchSpec]) -> Target | None:
@@ -66,12 +81,15 @@ def cuda_target(archs: Mapping[str, ArchSpec]) -> Target | None:
         for value, attribute in zip(found, (_CUDA_MULTIPROCESSORS, _CUDA_MAJOR, _CUDA_MINOR), strict=True):
             if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0) != 0:
                 return None
+        product = ctypes.create_string_buffer(256)
+        if cuda.cuDeviceGetName(product, len(product), 0) != 0:
+            product.value = b""
     except (OSError, AttributeError):
         return None
     count, capability = found[0].value, 10 * found[1].value + found[2].value
     known = (arch.name for arch in archs.values() if arch.compute_capability == capability > 0)
     name = next(known, None)
-    return Target(name, count) if name is not None and count > 0 else None
+    return _target(archs, name, count, product.value) if name is not None and count > 0 else None
 
 
 def rocminfo_target() -> Target | None:
@@ -97,7 +115,9 @@ def parse_rocminfo(text: str, archs: Mapping[str, ArchSpec]) -> Target | None:
     physical = int(units.group(1))
     arch = archs.get(agent.group(1))
     per_unit = arch.default_sku.physical_cus // arch.default_sku.cu_num if arch else 1
-    return Target(agent.group(1), max(1, physical // per_unit))
+    product = re.search(r"^\s*Marketing Name:\s*(\S.*?)\s*$", agent.group(2), re.MULTILINE)
+    name = product.group(1).encode() if product else b""
+    return _target(archs, agent.group(1), max(1, physical // per_unit), name)
 
 
 def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:

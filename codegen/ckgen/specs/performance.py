@@ -42,8 +42,8 @@ class Peaks:
 
 
 def peaks_of(arch: ArchSpec, target: Target) -> Peaks:
-    """The peaks of a target: of the products that answer for its CU count the fastest."""
-    products = arch.products_for(target.cu_num)
+    """The peaks of a target: its product's, or of the products that answer for its CU count the fastest."""
+    products = arch.products_for(target.cu_num, target.sku)
     clock = max(products, key=lambda sku: sku.physical_cus * sku.clock_mhz)
     memory = max(products, key=lambda sku: sku.memory_gb_per_s or 0)
     bandwidth = memory.memory_gb_per_s

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckgen.model.arch import ArchKind, ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec, product_word
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import did_you_mean
 from ckgen.model.target import Target
@@ -46,8 +46,8 @@ def resolve_targets(
 ) -> TargetList:
     """Targets sorted and unique, from the text or else the environment; TargetError lists every bad element.
 
-    A product's name, of which only letters and digits count, stands for its arch with its CU count. CU_NUM is the count
-    of the GPUs that GPU_ARCHS names without one.
+    A product's name, of which only letters and digits count, stands for its arch with its CU count, and where the count
+    has a more usual product for itself too. CU_NUM is the count of the GPUs that GPU_ARCHS names without one.
     """
     text, origin = _given(text, env)
     usual_count = env.get(CU_NUM, "").strip() if origin.startswith(f"{GPU_ARCHS}=") else ""
@@ -67,7 +67,8 @@ def resolve_targets(
 
 
 def target_of_product(name: str) -> Target:
-    """The target that a whole product of that name is, such as MI300X; UsageError for one that no spec lists."""
+    """The target that a whole product of that name is, such as MI300X, without the product; UsageError for one that no
+    spec lists."""
     archs = load_archs()
     for arch in archs.values():
         for sku in arch.skus:
@@ -98,18 +99,35 @@ def _element(
     named = _named(name, archs, errors)
     if named is None:
         return None
-    counts = [suffix for suffix in suffixes if not _FEATURE.fullmatch(suffix)]
-    if not counts and usual_count and archs[named.gfx].kind is ArchKind.GPU:
-        element, counts = f"{CU_NUM}={usual_count}", [usual_count]
-    if len(counts) > 1:
-        errors.append(f"'{element}': more than one CU count")
-        return None
-    if not counts:
+    arch = archs[named.gfx]
+    parts = [suffix for suffix in suffixes if not _FEATURE.fullmatch(suffix)]
+    if not parts and usual_count and arch.kind is ArchKind.GPU:
+        element, parts = f"{CU_NUM}={usual_count}", [usual_count]
+    if not parts:
         return named
-    if not _COUNT.fullmatch(counts[0]) or len(counts[0]) > 40 or not 0 < int(counts[0]) <= _LARGEST_COUNT:
-        errors.append(f"'{element}': '{counts[0]}' is no CU count (1 to {_LARGEST_COUNT}, as in {named})")
+    count, *products = parts
+    if not _COUNT.fullmatch(count) or len(count) > 40 or not 0 < int(count) <= _LARGEST_COUNT:
+        errors.append(f"'{element}': '{count}' is no CU count (1 to {_LARGEST_COUNT}, as in {named.any_sku})")
         return None
-    return Target(named.gfx, int(counts[0]))
+    cu_num = int(count)
+    if not products:
+        return Target(named.gfx, cu_num, arch.told_apart(cu_num, named.sku))
+    wrong = _wrong_product(arch, cu_num, products)
+    if wrong:
+        errors.append(f"'{element}': {wrong}")
+        return None
+    return Target(named.gfx, cu_num, product_word(products[0]))
+
+
+def _wrong_product(arch: ArchSpec, cu_num: int, products: Sequence[str]) -> str:
+    """Why the parts of a target behind its count are not the one product that is meant; empty where they are."""
+    if len(products) > 1 or _COUNT.fullmatch(products[0]):
+        return "more than one CU count" if _COUNT.fullmatch(products[0]) else "more than one product"
+    known = arch.words_with(cu_num)
+    if product_word(products[0]) in known:
+        return ""
+    hint = f" (known: {', '.join(known)})" if known else ""
+    return f"'{products[0]}' is no product of {arch.name} with {cu_num} CUs{hint}"
 
 
 def _named(name: str, archs: Mapping[str, ArchSpec], errors: list[str]) -> Target | None:
@@ -120,8 +138,9 @@ def _named(name: str, archs: Mapping[str, ArchSpec], errors: list[str]) -> Targe
     products: dict[str, set[Target]] = {}
     for arch in archs.values():
         for sku in arch.skus if arch.kind is ArchKind.GPU else ():
-            products.setdefault(_word(sku.name), set()).add(Target(arch.name, sku.cu_num))
-    found = sorted(products.get(_word(name), ()))
+            own = Target(arch.name, sku.cu_num, arch.told_apart(sku.cu_num, sku.word))
+            products.setdefault(sku.word, set()).add(own)
+    found = sorted(products.get(product_word(name), ()))
     if len(found) == 1:
         return found[0]
     if found:
@@ -130,11 +149,6 @@ def _named(name: str, archs: Mapping[str, ArchSpec], errors: list[str]) -> Targe
         hint = did_you_mean(name, [*archs, *products])
         errors.append(f"unknown arch '{name}'{f', {hint}' if hint else ''}")
     return None
-
-
-def _word(product: str) -> str:
-    """A product's name as it may stand in a list: without spaces and signs."""
-    return re.sub(r"[^a-z0-9]", "", product.lower())
 
 
 def _known(target: Target, archs: Mapping[str, ArchSpec], errors: list[str]) -> Target | None:

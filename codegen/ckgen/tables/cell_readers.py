@@ -11,6 +11,8 @@ UNKNOWN_LIBRARY = "unknown"
 """The library of a row whose dialect names no kernel."""
 
 TARGET_COLUMNS = ("gfx", "cu_num")
+SKU_COLUMN = "sku"
+"""The product, where a row answers for one of several with the count; a table may lack it, and a row leave it empty."""
 NAME_COLUMN = "kernelName"
 LIBRARY_COLUMN = "libtype"
 SPLIT_K_COLUMN = "splitK"
@@ -39,6 +41,7 @@ Reader = Callable[[str], object]
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
 _ARCH = re.compile(r"gfx[0-9]{1,2}[0-9a-f]{2}|sm_[0-9]{2,3}[a-z]?|x86_64_[0-9a-z_]+")
+_SKU = re.compile(r"[a-z0-9]{1,64}")
 LARGEST = 2**31 - 1
 """Of an integer that a problem or a device may have."""
 
@@ -62,6 +65,13 @@ def arch(text: str) -> str | CellError:
     if _ARCH.fullmatch(text):
         return text
     return CellError("T006", "is not an arch name", "expected a name such as gfx942 or x86_64_v4")
+
+
+def sku(text: str) -> str | CellError:
+    """A product as targets name it: whether its arch has it is not asked here (T006)."""
+    if _SKU.fullmatch(text):
+        return text
+    return CellError("T006", "is not a product's word", "expected small letters and digits, as in h200")
 
 
 def member_of(enum: str, values: Mapping[str, object]) -> Reader:

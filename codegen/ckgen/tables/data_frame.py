@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 def rows_frame(rows: Sequence[Row | None]) -> DataFrame:
     """What each row says, in the order given; a row that could not be read (None) says nothing.
 
-    Columns: op, module, gfx, cu_num, every size that some row's shape has, library, kernel, k_batch, us
-    (microseconds), error_ratio. Words are categories; counts and sizes are nullable integers; us and error_ratio are
-    floats. What a row does not say is missing, as is the batch of a GEMM that is not batched.
+    Columns: op, module, gfx, cu_num, sku where a row names a product, every size that some row's shape has, library,
+    kernel, k_batch, us (microseconds), error_ratio. Words are categories; counts and sizes are nullable integers; us
+    and error_ratio are floats. What a row does not say is missing, as is the batch of a GEMM that is not batched.
     """
     import pandas as pd
 
+    names_product = any(row is not None and row.target is not None and row.target.sku for row in rows)
     columns = [
         *_WORDS_AND_TARGET,
+        *([_PRODUCT] if names_product else []),
         *(_size(name, dtype) for name, dtype in _sizes(rows).items()),
         *_ANSWER_AND_MEASUREMENT,
     ]
@@ -41,6 +43,7 @@ _WORDS_AND_TARGET = (
     _Column("gfx", "category", lambda row: row.target.gfx if row.target else None),
     _Column("cu_num", "Int64", lambda row: row.cu_num or None),
 )
+_PRODUCT = _Column("sku", "category", lambda row: row.target.sku or None if row.target else None)
 _ANSWER_AND_MEASUREMENT = (
     _Column("library", "category", lambda row: row.library or None),
     _Column("kernel", "category", lambda row: row.kernel or None),

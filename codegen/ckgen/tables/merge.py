@@ -58,7 +58,8 @@ def _fastest_last(rows: Iterator[TunedRow]) -> list[TunedRow]:
 def _order(row: TunedRow) -> tuple[str, ...]:
     shape = row.shape
     sizes = tuple(f"{size:020}" for size in (row.cu_num, shape.batch, shape.n, shape.k, shape.m))
-    return (row.target.gfx if row.target else "", *sizes, repr(row.discriminators))
+    gfx, sku = (row.target.gfx, row.target.sku) if row.target else ("", "")
+    return (gfx, *sizes, repr(row.discriminators), sku)
 
 
 def _cell(name: str, row: TunedRow, cells: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 from ckgen.model.diagnostic import Diagnostic, Location, Severity
@@ -97,7 +98,11 @@ class Reading:
 
 
 def targets_of(
-    archs: Sequence[Any] | None, counts: Sequence[Any] | None, gfx_of_cu: Callable[[int], str | None], rows: int
+    archs: Sequence[Any] | None,
+    counts: Sequence[Any] | None,
+    gfx_of_cu: Callable[[int], str | None],
+    rows: int,
+    skus: Sequence[Any] | None = None,
 ) -> Sequence[Target | None]:
     """None where the dialect names no target, or only a cu_num that no single known arch has."""
     if counts is None:
@@ -105,8 +110,6 @@ def targets_of(
     if archs is None:
         filled = {cu: gfx_of_cu(cu) for cu in set(counts) if isinstance(cu, int)}
         archs = [filled.get(cu) for cu in counts]
-    pairs = list(zip(archs, counts, strict=True))
-    targets = {
-        (gfx, cu): Target(gfx, cu) if isinstance(gfx, str) and isinstance(cu, int) else None for gfx, cu in set(pairs)
-    }
-    return [targets[pair] for pair in pairs]
+    told = list(zip(archs, counts, skus or repeat("", rows), strict=True))
+    targets = {one: Target(*one) if tuple(map(type, one)) == (str, int, str) else None for one in set(told)}
+    return [targets[one] for one in told]

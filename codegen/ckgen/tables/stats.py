@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
+from ckgen.model.target import Target
 from ckgen.model.tuned_row import TunedRow
 from ckgen.tables.load import LoadedTables
 from ckgen.tables.repair import has_valid_time
@@ -60,17 +61,16 @@ def table_stats(tables: LoadedTables) -> TableStats:
     )
 
 
-_Key = tuple[str, str, int, str]
-"""Module, arch, CU count, library."""
+_Key = tuple[str, Target, str]
+"""Module, target, library."""
 
 
 def _groups(rows: Iterable[TunedRow]) -> Iterator[GroupStats]:
     """Counted here: a DataFrame of these few groups takes several times as long as reading the tables."""
     groups: dict[_Key, list[TunedRow]] = defaultdict(list)
     for row in rows:
-        gfx, cu_num = (row.target.gfx, row.target.cu_num) if row.target else ("", 0)
-        groups[row.module, gfx, cu_num, row.library].append(row)
-    for (module, _, _, library), found in sorted(groups.items(), key=itemgetter(0)):
+        groups[row.module, row.target or Target("", 0), row.library].append(row)
+    for (module, _, library), found in sorted(groups.items(), key=itemgetter(0)):
         times = [row.us for row in found if row.us is not None and has_valid_time(row)]
         yield GroupStats(
             module=module,

@@ -30,7 +30,7 @@ def keys_of_lists(
     for path in lists_of(paths):
         left_out = Counter[str]()
         for shape, count in read_shapes(path, lambda told: note(f"note: {told}")).items():
-            if shape.gfx and (shape.gfx, shape.cu_num) != (target.gfx, target.cu_num):
+            if shape.gfx and not target.concerns(shape.device):
                 left_out["that another device asked"] += 1
             elif shape.sizes.startswith(_ON_DEVICE):
                 left_out["of groups whose sizes only a device knew"] += 1

@@ -15,6 +15,7 @@ from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
 from ckgen.specs.targets import target_of_product
+from ckgen.tables.cell_readers import SKU_COLUMN
 from ckgen.tables.files import write_files
 from ckgen.tables.read import BOM, RawTable, parse_bytes, split_line
 from ckgen.tune.run import Outcome, Tuned
@@ -40,7 +41,8 @@ class Line:
         """By column, those of the target too."""
         values = (*self.sizes, self.config.kind, self.config.n_sub, self.config.k_splits, int(self.use_hip))
         return {
-            "gfx": target.gfx, "cu_num": str(target.cu_num), **dict(zip(COLUMNS, map(str, values), strict=True))
+            "gfx": target.gfx, "cu_num": str(target.cu_num), SKU_COLUMN: target.sku,
+            **dict(zip(COLUMNS, map(str, values), strict=True)),
         }  # fmt: skip
 
 
@@ -113,14 +115,16 @@ def write(path: Path, target: Target, lines: Iterable[Line], timed: Iterable[Siz
     usual = target_of_product(envelope().usual_product)
     if not set(_TARGET) <= set(columns) and target != usual:
         raise UsageError(f"{path} tells no target, and is read as of {usual}: rows of {target} need gfx and cu_num")
+    if target.sku and SKU_COLUMN not in columns:
+        raise UsageError(f"{path} tells no product: rows of {target} need a column {SKU_COLUMN}")
     data = path.read_bytes() if raw is not None else f"{','.join(COLUMNS)}\n".encode()
     kept = data.removeprefix(BOM).splitlines(keepends=True)
     gone = set(timed)
     texts = dict(enumerate(kept, 1))
     for number, cells in _rows(raw) if raw is not None else ():
         sizes = _sizes(cells)
-        own = (cells.get("gfx", target.gfx), cells.get("cu_num", str(target.cu_num)))
-        if sizes is None or own != (target.gfx, str(target.cu_num)):
+        own = (cells.get("gfx", target.gfx), cells.get("cu_num", str(target.cu_num)), cells.get(SKU_COLUMN, ""))
+        if sizes is None or own != (target.gfx, str(target.cu_num), target.sku):
             continue
         if sizes in fresh:
             texts[number] = _text(fresh.pop(sizes), target, columns)

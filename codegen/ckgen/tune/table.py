@@ -12,6 +12,7 @@ from ckgen.families.instance_dialect import COLUMNS, NUMBERS, PROVENANCE, SIGNAT
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
+from ckgen.tables.cell_readers import SKU_COLUMN
 from ckgen.tables.files import write_files
 from ckgen.tables.read import BOM, parse_bytes, split_line
 from ckgen.tune.problems import Key
@@ -38,15 +39,16 @@ class TunedLine:
     def cells(self, target: Target) -> dict[str, str]:
         """By column."""
         numbers = dict(zip(NUMBERS, map(str, self.key.numbers), strict=True))
+        product = {SKU_COLUMN: target.sku} if target.sku else {}
         return {
-            "gfx": target.gfx, "cu_num": str(target.cu_num), SIGNATURE_COLUMN: self.key.signature, **numbers,
+            "gfx": target.gfx, "cu_num": str(target.cu_num), **product, SIGNATURE_COLUMN: self.key.signature, **numbers,
             SIZES_COLUMN: self.key.sizes, "kernelName": self.kernel, "splitK": str(self.splits),
             "us": f"{self.us:.5g}", "spread": f"{self.spread:.4f}", "runs": str(self.runs), "tried": str(self.tried),
             "device": self.device, "driver": self.driver, "tool": self.tool, "date": self.date,
         }  # fmt: skip
 
 
-Place = tuple[str, int, str, int, int, int, int, int, int, str]
+Place = tuple[Target, str, int, int, int, int, int, int, str]
 """Where a row stands among others: by target, signature, N, K, batch, routing, M, and where there is no M the sizes."""
 
 
@@ -121,18 +123,20 @@ def place_of(cells: Mapping[str, str]) -> Place | None:
     except ValueError:
         return None
     batch, m, n, k, experts, top_k = numbers
-    head = (words.get("gfx", ""), cu_num, words.get(SIGNATURE_COLUMN, ""))
+    target = Target(words.get("gfx", ""), cu_num, words.get(SKU_COLUMN, ""))
     sizes = "" if m else " ".join(words.get(SIZES_COLUMN, "").split())
-    return (*head, n, k, batch, experts, top_k, m, sizes)
+    return (target, words.get(SIGNATURE_COLUMN, ""), n, k, batch, experts, top_k, m, sizes)
 
 
 def with_rows(table: Table, target: Target, rows: Iterable[TunedLine], without: Iterable[Key] = ()) -> bytes:
     """The table's bytes with these rows in place of those of the same problems, and none of the problems `without`; all
     rows sorted, others as they were.
 
-    Columns that the table lacks are added behind its own; an unknown column is empty in new rows.
+    Columns that the table lacks are added behind its own, that of products where the target has one; an unknown column
+    is empty in new rows.
     """
-    added = [name for name in HEADER if name not in table.columns]
+    needed = (*HEADER, SKU_COLUMN) if target.sku else HEADER
+    added = [name for name in needed if name not in table.columns]
     columns = (*table.columns, *added)
     head = table.head
     if added:
@@ -156,8 +160,7 @@ def write_table(
 
 def place(key: Key, target: Target) -> Place:
     """Where the row of a problem on a target stands."""
-    head = (target.gfx, target.cu_num, key.signature)
-    return (*head, key.n, key.k, key.batch, key.experts, key.top_k, key.m, "" if key.m else key.sizes)
+    return (target, key.signature, key.n, key.k, key.batch, key.experts, key.top_k, key.m, "" if key.m else key.sizes)
 
 
 def _text(cells: Sequence[str]) -> bytes:

@@ -29,7 +29,8 @@ _FIELD = re.compile(r"(q_dtype_w|dtype|otype|bias|scaleAB|bpreshuffle)\s*[:=]\s*
 _MOE = re.compile(r"\[fused_moe\] using \S+ default for \(([^()]*)\)")
 _OTHER = re.compile(r"not found tuned config|\[fused_moe\] using \S+ default for")
 _OWN = re.compile(
-    r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9}),(?P<sizes>[^,]*),(?P<tier>[^,]*),"
+    r"ckgen_verbose,v1,select,(?P<signature>[^,]*),(?P<gfx>\w+):(?P<cu_num>\d{1,9})"
+    r"(?::(?P<sku>\w+))?,(?P<sizes>[^,]*),(?P<tier>[^,]*),"
 )
 _WISHES = re.compile(r" (?:deterministic|batch_invariant)\b| strategy=\w+")
 _SIZES = re.compile(
@@ -61,7 +62,7 @@ def shapes_of_log(lines: Iterable[str], flavour: Fp8Flavour | None, target: Targ
             heard.unread[str(error)] += 1
             continue
         if shape is not None:
-            known = replace(shape, gfx=target.gfx, cu_num=target.cu_num) if target and not shape.gfx else shape
+            known = replace(shape, **target._asdict()) if target and not shape.gfx else shape
             heard.missed[known] += 1
     return heard
 
@@ -126,7 +127,7 @@ def _moe(told: str, flavour: Fp8Flavour | None) -> AskedShape:
 
 def _own(found: re.Match[str]) -> AskedShape:
     """A line of CKGEN_VERBOSE, which says its target; wishes are no part of a problem's sizes."""
-    device: dict[str, Any] = {"gfx": found["gfx"], "cu_num": int(found["cu_num"])}
+    device: dict[str, Any] = {"gfx": found["gfx"], "cu_num": int(found["cu_num"]), "sku": found["sku"] or ""}
     if found["sizes"].startswith("batch="):
         return AskedShape(found["signature"], 0, 0, 0, 0, sizes=_WISHES.sub("", found["sizes"]), **device)
     sizes = _SIZES.fullmatch(found["sizes"])

@@ -12,11 +12,13 @@ from pathlib import Path
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.document import JSON, DocumentError, read_text
 from ckgen.model.errors import InputError, UsageError
+from ckgen.model.target import Target
+from ckgen.tables.cell_readers import SKU_COLUMN
 from ckgen.tables.files import write_files
 
-COLUMNS = ("gfx", "cu_num", "signature", "B", "M", "N", "K", "experts", "top_k", "sizes", "count")
-_MAY_MISS = {"gfx": "", "cu_num": "", "sizes": ""}
-_NUMBERS = COLUMNS[3:9]
+COLUMNS = ("gfx", "cu_num", SKU_COLUMN, "signature", "B", "M", "N", "K", "experts", "top_k", "sizes", "count")
+_MAY_MISS = {"gfx": "", "cu_num": "", SKU_COLUMN: "", "sizes": ""}
+_NUMBERS = COLUMNS[4:10]
 _LARGEST = 2**63 - 1
 
 
@@ -25,7 +27,7 @@ class AskedShape:
     """A problem; `batch`, `experts` and `top_k` are 0 where it has none. N and K of MoE are those of `lookup`.
 
     `sizes` is what the numbers do not say: each size of groups, and all sizes of attention, whose numbers are 0. `gfx`
-    and `cu_num` are the device that asked, empty and 0 where a list is of none.
+    and `cu_num` are the device that asked, empty and 0 where a list is of none; `sku` is its product where known.
     """
 
     signature: str
@@ -38,6 +40,7 @@ class AskedShape:
     sizes: str = ""
     gfx: str = ""
     cu_num: int = 0
+    sku: str = ""
 
     @property
     def text(self) -> str:
@@ -51,7 +54,12 @@ class AskedShape:
     @property
     def target(self) -> str:
         """As `--target` has it; empty where the list is of no device."""
-        return f"{self.gfx}:{self.cu_num}" if self.gfx else ""
+        return str(self.device) if self.gfx else ""
+
+    @property
+    def device(self) -> Target:
+        """Who asked; of no arch where the list is of no device."""
+        return Target(self.gfx, self.cu_num, self.sku)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -60,10 +68,15 @@ class AskedShape:
 
 
 def write_shapes(path: Path, counts: Mapping[AskedShape, int]) -> None:
-    """Replaces the file by the shapes in order; UsageError where it cannot be written."""
+    """Replaces the file by the shapes in order, with products where one is known; UsageError where it cannot be
+    written."""
     text = io.StringIO()
-    lines = ((one.gfx, one.cu_num or "", one.signature, *one.numbers, one.sizes, counts[one]) for one in sorted(counts))
-    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines])
+    columns = [name for name in COLUMNS if name != SKU_COLUMN or any(one.sku for one in counts)]
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for one in sorted(counts):
+        cells = (one.gfx, one.cu_num or "", one.sku, one.signature, *one.numbers, one.sizes, counts[one])
+        writer.writerow(dict(zip(COLUMNS, cells, strict=True)))
     write_files({path: text.getvalue().encode()})
 
 
@@ -82,7 +95,7 @@ def lists_of(paths: Iterable[Path]) -> Iterator[Path]:
 def read_shapes(path: Path, note: Callable[[str], None] | None = None) -> Counter[AskedShape]:
     """The inverse; a shape that stands twice is asked as often as both say. InputError M005 of each wrong line.
 
-    The columns gfx, cu_num and sizes may be missing. A last line that has no end and is no shape is what a process
+    The columns gfx, cu_num, sku and sizes may be missing. A last line that has no end and is no shape is what a process
     wrote when it was killed: `note` is told, and it is left out.
     """
     try:
@@ -110,8 +123,8 @@ def read_shapes(path: Path, note: Callable[[str], None] | None = None) -> Counte
 
 def _shape(cells: Mapping[str, str]) -> tuple[AskedShape, int] | None:
     cells = _MAY_MISS | dict(cells)
-    gfx, cu_num, signature, sizes = (cells[name] for name in ("gfx", "cu_num", "signature", "sizes"))
-    if not signature or bool(gfx) != bool(cu_num):
+    gfx, cu_num, sku, signature, sizes = (cells[name] for name in ("gfx", "cu_num", "sku", "signature", "sizes"))
+    if not signature or bool(gfx) != bool(cu_num) or (sku and not gfx):
         return None
     numbers = [_number(cells[name]) for name in (*_NUMBERS, "count")] + [_number(cu_num or "0")]
     if None in numbers:
@@ -119,7 +132,7 @@ def _shape(cells: Mapping[str, str]) -> tuple[AskedShape, int] | None:
     batch, m, n, k, experts, top_k, count, cus = (number or 0 for number in numbers)
     if count < 1 or (cu_num and cus < 1) or (min(m, n, k) < 1 and not sizes):
         return None
-    return AskedShape(signature, batch, m, n, k, experts, top_k, sizes, gfx, cus), count
+    return AskedShape(signature, batch, m, n, k, experts, top_k, sizes, gfx, cus, sku), count
 
 
 def _number(text: str) -> int | None:

@@ -91,6 +91,7 @@ typedef struct ckgen_device_info {
   uint32_t kind; /* unknown, simulated, host, gpu */
   int32_t id;
   int32_t reserved;
+  const char* sku; /* the product as in a target's third part, "" where it is not known */
 } ckgen_device_info;
 
 /* As ckgen::DispatcherOptions; null texts are empty. */

@@ -110,10 +110,11 @@ constexpr FmhaRungWords fmha_rung(std::int64_t seqlen_q, std::int64_t seqlen_k, 
   return {{{0, 0, 0, 0, 0, 0, FmhaCorner::top_left, 0, 0, 0}, seqlen_q, seqlen_k, {winner, splits.value}}};
 }
 
+/// `sku`: the one product whose rows they are; null: of all.
 template <std::size_t Count>
 constexpr FmhaTable fmha_table(Arch arch, std::uint32_t cu_num, std::uint32_t near_add, std::uint32_t near_factor,
-                               const FmhaRung (&rungs)[Count]) noexcept {
-  return {arch, cu_num, near_add, near_factor, rungs, Count};
+                               const FmhaRung (&rungs)[Count], const char* sku = nullptr) noexcept {
+  return {arch, cu_num, near_add, near_factor, rungs, Count, sku};
 }
 
 }  // namespace describe

@@ -1,4 +1,4 @@
-// Where a problem is to run: the arch and the compute-unit count decide, nothing in the environment does.
+// Where a problem is to run: the arch, the compute-unit count and the product decide, nothing in the environment does.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ enum class DeviceKind : std::uint8_t {
 /// A small value, copyable, trivially destructible. `cu_num` is what HIP reports as multiprocessors; cores on a CPU.
 class CKGEN_API Device {
  public:
-  /// "gfx942" with its default count when `cu_num` is 0, or "gfx942:304". Any known arch, CPUs too.
+  /// "gfx942" with its default count when `cu_num` is 0, "gfx942:304", or "gfx942:304:mi325x" of one product. Any known
+  /// arch, CPUs too.
   static Device simulated(std::string_view target, std::uint32_t cu_num = 0) noexcept;
 
   /// This CPU: the best x86 level that cpuid offers, its cores and its brand.
@@ -34,6 +35,10 @@ class CKGEN_API Device {
 
   Arch arch() const noexcept { return arch_; }
   std::uint32_t cu_num() const noexcept { return cu_num_; }
+  /// The product, where it is known, as in "mi325x"; else "": rows of tables answer it that name none.
+  const char* sku() const noexcept;
+  /// The number of the product of that arch and count, 0 where none is known.
+  std::uint16_t product() const noexcept { return product_; }
   DeviceKind kind() const noexcept { return kind_; }
   /// The runtime's device id of a GPU, else -1.
   int id() const noexcept { return id_; }
@@ -49,6 +54,7 @@ class CKGEN_API Device {
  private:
   Arch arch_{};
   DeviceKind kind_ = DeviceKind::unknown;
+  std::uint16_t product_ = 0;
   int id_ = -1;
   std::uint32_t cu_num_ = 0;
   char gfx_[40] = {};

@@ -109,12 +109,13 @@ class CKGEN_API Dispatcher {
   Status load_overrides(const char* path) noexcept;
 
   /// Reads tuned tables of ckgen's own (docs/tables.md; columns
-  /// gfx,cu_num,signature,B,M,N,K,kernelName,splitK, of experts experts,top_k, of attention and groups sizes, in any
-  /// order; others are ignored), FILE[:FILE…], in place of those before; "" leaves none. A row whose instance is in the
-  /// library answers its target at `exact` and, by the ladder's rule, `near`, each before compiled rows of that tier.
-  /// Of rows for one problem that of the later file holds, in a file the first. Not ok: rows that were left out,
-  /// because their instance is not in the library, no longer takes their problem, or they say none; the first with its
-  /// line, all on stderr; the others hold nevertheless. What a file must be, and threads: as load_overrides.
+  /// gfx,cu_num,signature,B,M,N,K,kernelName,splitK, of one product sku, of experts experts,top_k, of attention and
+  /// groups sizes, in any order; others are ignored), FILE[:FILE…], in place of those before; "" leaves none. A row
+  /// whose instance is in the library answers its target at `exact` and, by the ladder's rule, `near`, each before
+  /// compiled rows of that tier. Of rows for one problem that of the later file holds, in a file the first. Not ok:
+  /// rows that were left out, because their instance is not in the library, no longer takes their problem, or they say
+  /// none; the first with its line, all on stderr; the others hold nevertheless. What a file must be, and threads: as
+  /// load_overrides.
   Status load_tables(const char* paths) noexcept;
 
   /// Another number after each load_tables and load_overrides: a plan that is kept is of the rows that answer now where

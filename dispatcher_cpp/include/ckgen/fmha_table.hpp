@@ -27,7 +27,7 @@ struct FmhaRung {
 };
 
 /// All rows of one (signature, target), ascending by context, seqlen_q, seqlen_k. near_add and near_factor are those of
-/// LadderPolicy, of either length.
+/// LadderPolicy, of either length. With a sku: of the contexts of which that product has a row, and asked before.
 struct FmhaTable {
   Arch arch;
   std::uint32_t cu_num;
@@ -35,6 +35,7 @@ struct FmhaTable {
   std::uint32_t near_factor;
   const FmhaRung* rungs;
   std::uint32_t rung_count;
+  const char* sku = nullptr;
 };
 
 /// The context of a problem, as a table has it.

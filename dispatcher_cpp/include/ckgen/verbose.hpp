@@ -11,12 +11,12 @@ inline namespace v1 {
 /// Options of one Dispatcher. Nothing reads the environment later than from_environment().
 ///
 /// verbose: one line on stderr for each selection, `v1` naming this form; fields are separated by commas:
-///   ckgen_verbose,v1,select,<signature>,<gfx:cu_num>,b<B>m<M>n<N>k<K>,<tier>,<instance>,<k_batch>,<reason>
+///   ckgen_verbose,v1,select,<signature>,<target>,b<B>m<M>n<N>k<K>,<tier>,<instance>,<k_batch>,<reason>
 /// `b` is 0 where the signature is not batched; `d` stands behind the sizes where a deterministic result is wished for,
 /// `i` where a batch-invariant one is; <instance> and <reason> are `-` where there is none; a comma inside a reason is
 /// written as a semicolon. Each line is its own reproducer: fields 4 to 6 are --signature, --target and --shape (with
 /// --deterministic or --batch-invariant) of
-///   ckgen explain gemm --signature <signature> --target <gfx:cu_num> --shape [<B>,]<M>,<N>,<K>
+///   ckgen explain gemm --signature <signature> --target <target> --shape [<B>,]<M>,<N>,<K>
 /// Of op fmha the sizes are words, as in "batch=2 heads_q=32 heads_k=8 seqlen_q=128 seqlen_k=4096 hdim_q=128 hdim_v=128
 /// mask=b:-1;0".
 ///

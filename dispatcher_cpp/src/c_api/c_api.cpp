@@ -113,10 +113,14 @@ void ckgen_device_destroy(ckgen_device* device) {
 ckgen_status ckgen_device_describe(const ckgen_device* device, ckgen_device_info* out, ckgen_message message) {
   if (!given(message, device) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
   const ckgen::Device& value = device->value;
-  *out = {out->size,      value.gfx(),
-          value.brand(),  value.note(),
-          value.cu_num(), static_cast<uint32_t>(value.kind()),
-          value.id(),     0};
+  out->gfx = value.gfx();
+  out->brand = value.brand();
+  out->note = value.note();
+  out->cu_num = value.cu_num();
+  out->kind = static_cast<uint32_t>(value.kind());
+  out->id = value.id();
+  out->reserved = 0;
+  if (out->size >= sizeof *out) out->sku = value.sku();
   return ok(message);
 }
 

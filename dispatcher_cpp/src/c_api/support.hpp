@@ -70,6 +70,9 @@ inline constexpr std::size_t kFirstSize<ckgen_problem> = offsetof(ckgen_problem,
 template <>
 inline constexpr std::size_t kFirstSize<ckgen_options> = offsetof(ckgen_options, tables);
 
+template <>
+inline constexpr std::size_t kFirstSize<ckgen_device_info> = offsetof(ckgen_device_info, sku);
+
 /// Whether a caller's struct is at least as large as the first version of it.
 template <class Struct>
 bool sized(const ckgen_message& message, const Struct* value) noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/operation/target_text.hpp"
 #include "src/select/ladder.hpp"
 #include "src/select/query.hpp"
 
@@ -18,10 +19,6 @@ std::string number(std::uint64_t value) {
 
 std::uint64_t m_of(const Query& q) noexcept {
   return static_cast<std::uint64_t>(q.sizes.m);
-}
-
-std::string target_of(const Query& q) {
-  return std::string(arch_name(q.arch)) + ':' + number(q.cu_num);
 }
 
 std::string group_text(const Query& q) {
@@ -78,18 +75,20 @@ std::string roundings(const Query& q, const LadderPolicy& policy) {
   return "no row that can run at AITER's roundings of M: " + text;
 }
 
-const LookupTable* own_table(const Query& q, const Entry* entry) noexcept {
+/// That of the device's CU count; of no table where there is none.
+MeasuredGroup own_group(const Query& q, const Entry* entry) noexcept {
   for (std::uint32_t i = entry != nullptr ? entry->table_begin : 0; entry != nullptr && i < entry->table_end; ++i) {
-    if (q.index.table(i).cu_num == q.cu_num) return q.index.table(i).table;
+    if (q.index.table(i).cu_num == q.cu_num && q.index.has_rows(i, q.product))
+      return q.index.group(i, q.product, static_cast<std::uint64_t>(q.sizes.n), static_cast<std::uint64_t>(q.sizes.k),
+                           static_cast<std::uint64_t>(q.key_batch()));
   }
-  return nullptr;
+  return {nullptr, nullptr};
 }
 
 std::string no_rung(const Query& q, const Entry* entry, Tier tier) {
-  const LookupTable* table = own_table(q, entry);
-  if (table == nullptr) return "no table for " + target_of(q);
-  const Group* group = find_group(*table, static_cast<std::uint64_t>(q.sizes.n), static_cast<std::uint64_t>(q.sizes.k),
-                                  static_cast<std::uint64_t>(q.key_batch()));
+  const auto& [ref, group] = own_group(q, entry);
+  if (ref == nullptr) return "no table for " + target_text(q);
+  const LookupTable* table = ref->table;
   if (group == nullptr) return "no rows for " + group_text(q);
   const std::string m = number(m_of(q));
   if (table->policy->kernel_m_count != 0 && tier != Tier::far_)
@@ -108,7 +107,7 @@ std::string no_other_cu(const Query& q, const Entry* entry) {
   std::string counts;
   for (std::uint32_t i = entry != nullptr ? entry->table_begin : 0; entry != nullptr && i < entry->table_end; ++i) {
     const std::uint32_t cu_num = q.index.table(i).cu_num;
-    if (cu_num != q.cu_num) counts += (counts.empty() ? "" : ", ") + number(cu_num);
+    if (cu_num != q.cu_num && q.index.has_rows(i, 0)) counts += (counts.empty() ? "" : ", ") + number(cu_num);
   }
   if (counts.empty()) return "no table of " + std::string(arch_name(q.arch)) + " at another CU count";
   return "no rows that can run for " + group_text(q) + " at " + counts + " CUs";

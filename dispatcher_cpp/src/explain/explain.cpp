@@ -6,6 +6,7 @@
 
 #include "src/explain/absent.hpp"
 #include "src/operation/operation.hpp"
+#include "src/operation/target_text.hpp"
 #include "src/select/dispatcher_impl.hpp"
 #include "src/select/nearest.hpp"
 #include "src/select/reason.hpp"
@@ -57,8 +58,8 @@ std::string title(const Query& q, const Device& device) {
          std::string(q.batch_invariant ? " batch_invariant"
                      : q.deterministic ? " deterministic"
                                        : "") +
-         (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " + device.gfx() +
-         ':' + std::to_string(device.cu_num()) + " (" + kind_name(device.kind()) + ")\n";
+         (q.strategy == Strategy::any ? "" : " strategy " + std::string(name(q.strategy))) + "  on " +
+         detail::target_text(device) + " (" + kind_name(device.kind()) + ")\n";
 }
 
 /// A tier's word, padded, with the mark of a candidate.

@@ -1,6 +1,7 @@
 #include "src/fmha/constants.hpp"
 
 #include <ckgen/fmha_table.hpp>
+#include <ckgen/product_data.hpp>
 
 #include "src/operation/json_writer.hpp"
 
@@ -13,6 +14,8 @@ const FmhaTable& table_of(const SignatureUnit& unit, std::uint32_t at) noexcept 
 
 const char* flaw(const SignatureUnit& unit, const FmhaTable& table) noexcept {
   if (table.near_factor < 1) return "a table of attention has no gap";
+  if (table.sku != nullptr && find_product(table.arch, table.cu_num, table.sku) == 0)
+    return "a table of attention is of a product that is not known with its arch and count";
   for (std::uint32_t r = 0; r < table.rung_count; ++r) {
     if (table.rungs[r].choice.instance >= unit.instance_count) return "a choice points outside the instances";
     if (r > 0 && !(table.rungs[r - 1] < table.rungs[r])) return "rungs of attention do not ascend";

@@ -1,11 +1,23 @@
 #include "src/fmha/measured.hpp"
 
 #include <ckgen/fmha_table.hpp>
+#include <ckgen/product_data.hpp>
 
 #include "src/fmha/cost.hpp"
+#include "src/operation/target_text.hpp"
 #include "src/registry/index.hpp"
 
 namespace ckgen::inline v1::detail {
+
+namespace {
+
+/// Whether its rows are of devices like the request's.
+bool answers(const FmhaTable& table, const Request& q) noexcept {
+  if (table.cu_num != q.cu_num) return false;
+  return table.sku == nullptr || (q.product != 0 && find_product(q.arch, q.cu_num, table.sku) == q.product);
+}
+
+}  // namespace
 
 std::uint32_t fmha_row_splits(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
   const FmhaShape& x = q.problem.fmha();
@@ -16,6 +28,7 @@ std::uint32_t fmha_row_splits(const Request& q, const InstanceDesc& instance, st
 void hash_fmha_table(const void* of, ShapeHash& hash) noexcept {
   const FmhaTable& table = *static_cast<const FmhaTable*>(of);
   hash.add(static_cast<int>(table.arch), table.cu_num);
+  if (table.sku != nullptr) hash.add(find_product(table.arch, table.cu_num, table.sku), 0);
   hash.add(table.near_add, table.near_factor);
   for (std::uint32_t i = 0; i < table.rung_count; ++i) {
     const FmhaRung& rung = table.rungs[i];
@@ -33,10 +46,12 @@ void hash_fmha_table(const void* of, ShapeHash& hash) noexcept {
 bool next_fmha_row(const Request& q, const Entry& entry, std::uint32_t& at, Candidate& found) noexcept {
   const FmhaTraits& traits = q.signature.fmha;
   const FmhaShape& x = q.problem.fmha();
-  while (entry.own_table_begin + at < entry.own_table_end) {
-    const OwnTableRef& ref = q.index.own_table(entry.own_table_begin + at++);
+  const std::uint32_t count = entry.own_table_end - entry.own_table_begin;
+  while (at < 2 * count) {  // those of the device's product, then those of all
+    const bool of_product = at < count;
+    const OwnTableRef& ref = q.index.own_table(entry.own_table_begin + at++ % count);
     const FmhaTable& table = *static_cast<const FmhaTable*>(ref.table);
-    if (table.cu_num != q.cu_num) continue;
+    if ((table.sku != nullptr) != of_product || !answers(table, q)) continue;
     const FmhaRung* rung = find_rung(table, fmha_context(traits, x), x.seqlen_q, x.seqlen_k);
     if (rung == nullptr) continue;
     const std::uint32_t index = ref.instance_base + rung->choice.instance;
@@ -55,10 +70,10 @@ std::string fmha_absent_row(const Request& q, const Entry& entry, Tier tier) {
     return {};
   if (tier == Tier::far_ || tier == Tier::other_cu) return "not asked of attention";
   for (std::uint32_t i = entry.own_table_begin; i < entry.own_table_end; ++i) {
-    if (static_cast<const FmhaTable*>(q.index.own_table(i).table)->cu_num == q.cu_num)
+    if (answers(*static_cast<const FmhaTable*>(q.index.own_table(i).table), q))
       return tier == Tier::exact ? "no row for these sizes" : "no row for lengths near these";
   }
-  return "no table for " + std::string(arch_name(q.arch)) + ':' + std::to_string(q.cu_num);
+  return "no table for " + target_text(q);
 }
 
 }  // namespace ckgen::inline v1::detail

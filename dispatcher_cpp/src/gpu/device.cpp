@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <ckgen/product_data.hpp>
+
 #include "backends/host/gemm.hpp"
 #include "src/gpu/runtime.hpp"
 
@@ -24,19 +26,25 @@ Device Device::simulated(std::string_view target, std::uint32_t cu_num) noexcept
   const std::size_t colon = target.find(':');
   copy_text(device.gfx_, target.substr(0, colon));
   device.arch_ = find_arch(target.substr(0, colon));
+  bool is_target = true;
   if (colon != std::string_view::npos) {
-    const char* first = target.data() + colon + 1;
-    const char* last = target.data() + target.size();
-    const auto [end, error] = std::from_chars(first, last, cu_num);
-    if (error != std::errc{} || end != last || cu_num == 0) {
-      copy_text(device.gfx_, target);
-      return device;
+    const std::string_view rest = target.substr(colon + 1), count = rest.substr(0, rest.find(':'));
+    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), cu_num);
+    is_target = error == std::errc{} && end == count.data() + count.size() && cu_num != 0;
+    if (count.size() != rest.size()) {
+      device.product_ = find_product(device.arch_, cu_num, rest.substr(count.size() + 1));
+      is_target = is_target && device.product_ != 0;
     }
   }
-  if (device.arch_ == Arch::unknown) return device;
+  if (!is_target) copy_text(device.gfx_, target);
+  if (!is_target || device.arch_ == Arch::unknown) return device;
   device.kind_ = DeviceKind::simulated;
   device.cu_num_ = cu_num != 0 ? cu_num : static_cast<std::uint32_t>(arch_info(device.arch_).default_cu_num);
   return device;
+}
+
+const char* Device::sku() const noexcept {
+  return product_sku(product_);
 }
 
 Device Device::host() noexcept {
@@ -64,6 +72,7 @@ Device Device::current() noexcept {
     device.id_ = id;
     device.cu_num_ = properties.cu_num;
     device.arch_ = find_arch(properties.arch);
+    device.product_ = find_product_of_driver(device.arch_, device.cu_num_, device.brand_);
     if (device.arch_ != Arch::unknown) device.kind_ = DeviceKind::gpu;
     return device;
   }

@@ -15,11 +15,11 @@ Verdict product_verdict(const Request& q, const Signature& signature, std::int64
   const Entry* entry = q.index.find(signature, q.arch);
   if (entry == nullptr) return {};
   for (std::uint32_t i = entry->table_begin; i < entry->table_end; ++i) {
-    const LookupTable& table = *q.index.table(i).table;
-    if (table.cu_num != q.cu_num) continue;
-    const Group* group = find_group(table, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(k), 0);
+    if (q.index.table(i).cu_num != q.cu_num) continue;
+    const auto& [ref, group] =
+        q.index.group(i, q.product, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(k), 0);
     if (group == nullptr || group->external_count == 0) continue;
-    const ExternalKernel& kernel = table.externals[group->external_rungs->choice.instance];
+    const ExternalKernel& kernel = ref->table->externals[group->external_rungs->choice.instance];
     if (std::string_view(kernel.library) == callers_own) return broken(ProblemRule::moe_declined, rows, k);
   }
   return {};

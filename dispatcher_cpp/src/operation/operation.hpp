@@ -38,7 +38,7 @@ struct Registering {
   const char* (*foreign_instance_flaw)(const InstanceDesc&) noexcept = nullptr;
   /// Of GPU code of any operation: in what it has for stages of this one. Null: the same.
   const char* (*stages_flaw)(const DeviceCode&) noexcept = nullptr;
-  /// A table of SignatureUnit::own_tables. Null: units of the operation have none.
+  /// A table of SignatureUnit::own_tables. Null: units of the operation have none, and TableProducts there.
   OwnTable (*own_table)(const SignatureUnit&, std::uint32_t at) noexcept = nullptr;
   /// Adds all that such a table says; instances are numbered as the table has them.
   void (*hash_own_table)(const void* table, ShapeHash&) noexcept = nullptr;

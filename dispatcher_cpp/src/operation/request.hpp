@@ -23,6 +23,7 @@ struct Request {
   Strategy strategy;
   Arch arch;
   std::uint32_t cu_num;
+  std::uint16_t product;   // Device::product
   std::uint32_t archs;     // runnable_archs(arch)
   const Problem& problem;  // the caller's
 };

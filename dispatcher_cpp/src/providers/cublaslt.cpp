@@ -24,6 +24,9 @@ constexpr Setting kSettings[] = {{"algo", 0, 4},   {"tile", 1, 4},      {"stages
                                  {"splits", 2, 4}, {"reduction", 3, 4}, {"swizzle", 4, 4},
                                  {"custom", 5, 4}, {"inner", 7, 2},     {"cluster", 8, 2}};
 
+/// Stands where scales will: with a mode of scales the library wants addresses before it is asked for algorithms.
+alignas(16) constexpr float kLater[4] = {1, 1, 1, 1};
+
 constexpr LibraryFacts kCublasLt = {.name = kCublasLtName,
                                     .title = "cuBLASLt",
                                     .prefix = "cublasLt",
@@ -66,6 +69,8 @@ class CublasLt final : public MatmulLibrary {
     Status status = set(what, kFastAccumulation, static_cast<std::int8_t>(is_blocked ? 0 : 1));
     if (status.ok()) status = set(what, kModeOfA, is_blocked ? kBlock128x128 : of_rows);
     if (status.ok()) status = set(what, kModeOfA + 1, is_blocked ? kVector128 : of_rows);
+    for (const int operand : {0, 1})
+      if (status.ok()) status = set(what, kScaleOfA + operand, static_cast<const void*>(kLater));
     return status;
   }
 

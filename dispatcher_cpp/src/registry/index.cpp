@@ -2,13 +2,21 @@
 
 #include <algorithm>
 
+#include <ckgen/product_data.hpp>
+
 #include "src/operation/operation.hpp"
+#include "src/registry/table_products.hpp"
 
 namespace ckgen::inline v1::detail {
 
 static_assert(arch_count < 32, "an arch is a bit of InstanceDesc::archs and five bits of the index's key");
 
 namespace {
+
+constexpr std::uint16_t no_slots[2] = {};
+constexpr LadderPolicy no_policy{};
+/// That of a count at which a unit has tables of single products alone.
+constexpr LookupTable no_rows{Arch::unknown, 0, no_slots, 1, nullptr, 0, nullptr, 0, &no_policy};
 
 /// Whether a user's instance is a default there.
 bool answers(const InstanceDesc& instance, const Signature& signature, Arch arch) noexcept {
@@ -41,13 +49,10 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   for (const UnitRef& ref : state.units) {
     const SignatureUnit& unit = *ref.unit;
     if (unit.signature != signature) continue;
-    for (std::uint32_t t = 0; t < unit.table_count; ++t) {
-      if (unit.tables[t]->arch == arch)
-        tables_.push_back({unit.tables[t], unit.tables[t]->cu_num, ref.instance_base,
-                           state.table_externals[ref.first_table + t].data()});
-    }
-    for (std::uint32_t t = 0; t < unit.own_table_count; ++t) {
-      const OwnTable own = operation_of(signature.op).registering.own_table(unit, t);
+    add_tables(state, ref, arch);
+    const auto own_table = operation_of(signature.op).registering.own_table;
+    for (std::uint32_t t = 0; own_table != nullptr && t < unit.own_table_count; ++t) {
+      const OwnTable own = own_table(unit, t);
       if (own.arch == arch) own_tables_.push_back({own.table, ref.instance_base});
     }
     for (std::uint32_t h = 0; h < unit.heuristic_count; ++h) {
@@ -67,6 +72,47 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
       entry.heuristic_begin != entry.heuristic_end || entry.predicted_begin != entry.predicted_end ||
       entry.default_begin != entry.default_end)
     entries_.push_back(entry);
+}
+
+/// Those of all products, each with those of single ones at its count behind it.
+void Index::add_tables(const RegistryState& state, const UnitRef& ref, Arch arch) {
+  const SignatureUnit& unit = *ref.unit;
+  const auto ref_of = [&](std::uint32_t t) {
+    const std::uint32_t* externals = state.table_externals[ref.first_table + t].data();
+    return TableRef{unit.tables[t], unit.tables[t]->cu_num, ref.instance_base, externals, 0, 0};
+  };
+  const std::size_t begin = tables_.size();
+  std::vector<const char*> skus(unit.table_count, nullptr);
+  for (const TableProduct& one : table_products(unit)) skus[one.table] = one.sku;
+  for (std::uint32_t t = 0; t < unit.table_count; ++t) {
+    if (unit.tables[t]->arch == arch && skus[t] == nullptr) tables_.push_back(ref_of(t));
+  }
+  const auto has_count = [&](std::uint32_t cu_num) {
+    return std::any_of(tables_.begin() + static_cast<std::ptrdiff_t>(begin), tables_.end(),
+                       [&](const TableRef& one) { return one.cu_num == cu_num; });
+  };
+  for (std::uint32_t t = 0; t < unit.table_count; ++t) {
+    const LookupTable& table = *unit.tables[t];
+    if (table.arch == arch && !has_count(table.cu_num))
+      tables_.push_back({&no_rows, table.cu_num, ref.instance_base, nullptr, 0, 0});
+  }
+  for (std::size_t i = begin; i < tables_.size(); ++i) {
+    TableRef& every = tables_[i];
+    every.product_begin = static_cast<std::uint32_t>(products_.size());
+    for (std::uint32_t t = 0; t < unit.table_count; ++t) {
+      const LookupTable& table = *unit.tables[t];
+      if (skus[t] != nullptr && table.arch == arch && table.cu_num == every.cu_num)
+        products_.push_back({find_product(arch, table.cu_num, skus[t]), ref_of(t)});
+    }
+    every.product_end = static_cast<std::uint32_t>(products_.size());
+  }
+}
+
+bool Index::has_rows(std::uint32_t table, std::uint16_t product) const noexcept {
+  const TableRef& every = tables_[table];
+  const auto first = products_.begin() + every.product_begin, last = products_.begin() + every.product_end;
+  return every.table != &no_rows ||
+         std::any_of(first, last, [&](const ProductRef& one) { return one.product == product; });
 }
 
 /// The arch's own list; on a CPU that of the highest level at or below it that has any. Then the users' instances.

@@ -8,11 +8,26 @@
 
 namespace ckgen::inline v1::detail {
 
+/// A table of a unit for all products, which has no rows where the unit has tables of single products alone; these are
+/// products of the Index.
 struct TableRef {
   const LookupTable* table;
   std::uint32_t cu_num;  // the table's
   std::uint32_t instance_base;
   const std::uint32_t* externals;  // the table's externals as registry indices
+  std::uint32_t product_begin, product_end;
+};
+
+/// A table of one product: Device::product.
+struct ProductRef {
+  std::uint16_t product;
+  TableRef ref;
+};
+
+/// The ladder that answers a problem of some N, K and batch, and its table. Null: the table has none.
+struct MeasuredGroup {
+  const TableRef* ref;
+  const Group* group;
 };
 
 /// A table of an operation's own kind: only that one knows what it is.
@@ -72,6 +87,19 @@ class Index {
   }
 
   const TableRef& table(std::uint32_t i) const noexcept { return tables_[i]; }
+  /// That of a device's product, else of all.
+  MeasuredGroup group(std::uint32_t table, std::uint16_t product, std::uint64_t n, std::uint64_t k,
+                      std::uint64_t batch) const noexcept {
+    const TableRef& every = tables_[table];
+    for (std::uint32_t i = every.product_begin; i < every.product_end; ++i) {
+      const ProductRef& one = products_[i];
+      if (one.product != product) continue;
+      if (const Group* group = find_group(*one.ref.table, n, k, batch)) return {&one.ref, group};
+    }
+    return {&every, find_group(*every.table, n, k, batch)};
+  }
+  /// Whether a table has rows for devices of a product.
+  bool has_rows(std::uint32_t table, std::uint16_t product) const noexcept;
   const OwnTableRef& own_table(std::uint32_t i) const noexcept { return own_tables_[i]; }
   const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
@@ -84,6 +112,7 @@ class Index {
     return signature.pack() << kArchBits | static_cast<std::uint64_t>(arch);
   }
   static std::uint64_t hash(std::uint64_t key) noexcept { return key * 0x9e3779b97f4a7c15ULL >> 40; }
+  void add_tables(const RegistryState& state, const UnitRef& ref, Arch arch);
   void add_entry(const RegistryState& state, const Signature& signature, Arch arch);
   void add_defaults(const RegistryState& state, const Signature& signature, Arch arch);
   void add_predicted(const RegistryState& state, const Signature& signature, Arch arch);
@@ -91,6 +120,7 @@ class Index {
 
   std::vector<Entry> entries_;
   std::vector<TableRef> tables_;
+  std::vector<ProductRef> products_;
   std::vector<OwnTableRef> own_tables_;
   std::vector<HeuristicRef> heuristics_;
   std::vector<std::uint32_t> defaults_;

@@ -1,7 +1,10 @@
 #include "src/registry/validate.hpp"
 
+#include <ckgen/product_data.hpp>
+
 #include "src/gpu/unpack.hpp"
 #include "src/operation/operation.hpp"
+#include "src/registry/table_products.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -56,7 +59,12 @@ const char* op_flaw(const InstanceDesc& instance) noexcept {
 
 const char* op_flaw(const SignatureUnit& unit) noexcept {
   const Registering& own = operation_of(unit.signature.op).registering;
-  if (unit.own_table_count != 0 && own.own_table == nullptr) return "its operation has no tables of its own kind";
+  for (const TableProduct& one : table_products(unit)) {
+    if (one.table >= unit.table_count) return "a product is said of no table";
+    const LookupTable& table = *unit.tables[one.table];
+    if (one.sku == nullptr || find_product(table.arch, table.cu_num, one.sku) == 0)
+      return "a table is of a product that is not known with its arch and count";
+  }
   return own.unit_flaw != nullptr ? own.unit_flaw(unit) : nullptr;
 }
 

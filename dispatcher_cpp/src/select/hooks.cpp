@@ -8,6 +8,7 @@
 #include <ckgen/signature_text.hpp>
 
 #include "src/operation/operation.hpp"
+#include "src/operation/target_text.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -20,8 +21,7 @@ void say(const Registry& registry, const Problem& problem, const Device& device,
   std::string line = "ckgen_verbose,v1,select,";
   line += signature;
   line += ',';
-  line += device.gfx();
-  line += ':' + std::to_string(device.cu_num()) + ',';
+  line += target_text(device) + ',';
   line += operation_of(problem.signature().op).explaining.brief(problem);
   line += ',';
   line += tier_name(selection.tier);

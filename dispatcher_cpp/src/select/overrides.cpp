@@ -15,7 +15,8 @@ constexpr RowFileKind kKind{"override file", kNeeded};
 
 std::size_t OverrideTable::Hash::operator()(const Key& key) const noexcept {
   ShapeHash hash;
-  hash.add(key.signature, std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
+  hash.add(key.signature ^ std::uint64_t{key.product} << 48,
+           std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
   hash.add(key.more.batch, key.m);
   hash.add(key.n, key.k);
   for (const std::int64_t size : key.more.own) hash.add(size, 0);
@@ -26,7 +27,7 @@ std::string OverrideTable::add(const RegistryState& state, const FileRow& row) {
   RowSubject about{};
   if (std::string wrong = read_subject(row, row["target"], about); !wrong.empty()) return wrong;
   const auto& [device, signature] = about;
-  Key key{signature.pack(), device.arch(), device.cu_num(), 0, 0, 0, {}};
+  Key key{signature.pack(), device.arch(), device.product(), device.cu_num(), 0, 0, 0, {}};
   RowChoice choice{};
   std::string wrong = operation_of(signature.op).listing.read_override(row, signature, key.more);
   if (wrong.empty()) wrong = read_size(row, "M", key.m);

@@ -21,8 +21,8 @@ struct Override {
 class OverrideTable {
  public:
   const Override* find(const Request& q, const OverrideKey& more) const noexcept {
-    const auto found = rows_.find({q.signature.pack(), q.arch, q.cu_num, q.sizes.m, q.sizes.n, q.sizes.k, more});
-    return found == rows_.end() ? nullptr : &found->second;
+    const Override* const own = q.product != 0 ? find(q, more, q.product) : nullptr;
+    return own != nullptr ? own : find(q, more, 0);
   }
 
   /// One line of the file, comments and header apart. An empty string, or why the row was left out.
@@ -34,6 +34,7 @@ class OverrideTable {
   struct Key {
     std::uint64_t signature;
     Arch arch;
+    std::uint16_t product;  // 0: of all
     std::uint32_t cu_num;
     std::int64_t m, n, k;
     OverrideKey more;
@@ -42,6 +43,12 @@ class OverrideTable {
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept;
   };
+  const Override* find(const Request& q, const OverrideKey& more, std::uint16_t product) const noexcept {
+    const auto found =
+        rows_.find({q.signature.pack(), q.arch, product, q.cu_num, q.sizes.m, q.sizes.n, q.sizes.k, more});
+    return found == rows_.end() ? nullptr : &found->second;
+  }
+
   std::unordered_map<Key, Override, Hash> rows_;
 };
 

@@ -84,6 +84,7 @@ inline Query query_of(const RegistryState& state, const Index& index, const Prob
            problem.strategy(),
            device.arch(),
            device.cu_num(),
+           device.product(),
            runnable_archs(device.arch()),
            problem},
           overrides,

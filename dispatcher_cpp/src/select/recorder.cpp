@@ -12,18 +12,20 @@
 #include <new>
 #include <vector>
 
+#include <ckgen/product_data.hpp>
 #include <ckgen/signature_text.hpp>
 
 namespace ckgen::inline v1::detail {
 namespace {
 
 constexpr std::uint32_t kSlots = 16'384;  // a power of two; at most 61 % are taken
-constexpr char kColumns[] = "gfx,cu_num,signature,B,M,N,K,experts,top_k,sizes,count\n";
+constexpr char kColumns[] = "gfx,cu_num,sku,signature,B,M,N,K,experts,top_k,sizes,count\n";
 constexpr std::size_t kNameSize = 160;
 
 std::uint64_t shape_of(const Query& q) noexcept {
   ShapeHash hash;
   hash.add(q.signature.pack(), std::uint64_t{q.cu_num} << 8 | static_cast<std::uint64_t>(q.arch));
+  hash.add(q.product, 0);
   if (const auto own = q.operation().listing.hash_shape) {
     own(q, hash);
   } else {
@@ -39,7 +41,8 @@ std::string line_of(const Query& q) {
   if (const auto own = q.operation().listing.write_shape) own(q, cells);
   char signature[kSignatureTextSize];
   canonical_text(q.signature, signature);
-  std::string line = std::string(arch_name(q.arch)) + ',' + std::to_string(q.cu_num) + ',' + signature;
+  std::string line =
+      std::string(arch_name(q.arch)) + ',' + std::to_string(q.cu_num) + ',' + product_sku(q.product) + ',' + signature;
   for (const std::int64_t size :
        {cells.batch, cells.m, cells.n, cells.k, std::int64_t{cells.experts}, std::int64_t{cells.top_k}})
     line += ',' + std::to_string(size);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <ckgen/product_data.hpp>
+
 #include "src/operation/operation.hpp"
+#include "src/registry/table_products.hpp"
 #include "src/select/chosen_row.hpp"
 #include "src/select/ladder.hpp"
 #include "src/select/query.hpp"
@@ -69,15 +72,27 @@ std::string next_path(std::string_view& paths) {
 
 std::size_t LoadedTables::Hash::operator()(const Key& key) const noexcept {
   ShapeHash hash;
-  hash.add(key.signature, std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
+  hash.add(key.signature ^ std::uint64_t{key.product} << 48,
+           std::uint64_t{key.cu_num} << 8 | static_cast<std::uint64_t>(key.arch));
   for (std::size_t i = 0; i < key.same.size(); i += 2) hash.add(key.same[i], key.same[i + 1]);
   return hash.value();
 }
 
-/// As find_rung() of ckgen/fmha_table.hpp has it; a size that no row is rounded by is 0 in all.
+/// Of a product's rows and those of all products as if they were one ladder; of equal sizes that of the later file,
+/// within one the product's.
 LoadedHit LoadedTables::find(const Request& q) const noexcept {
   const MeasuredKey wanted = key_of(q);
-  const auto found = ladders_.find({q.signature.pack(), q.arch, q.cu_num, wanted.same});
+  const LoadedHit every = find(q, wanted, 0);
+  if (q.product == 0) return every;
+  const LoadedHit own = find(q, wanted, q.product);
+  if (!own || !every) return own ? own : every;
+  if (every.row->sizes != own.row->sizes) return every.row->sizes < own.row->sizes ? every : own;
+  return every.row->file > own.row->file ? every : own;
+}
+
+/// As find_rung() of ckgen/fmha_table.hpp has it; a size that no row is rounded by is 0 in all.
+LoadedHit LoadedTables::find(const Request& q, const MeasuredKey& wanted, std::uint16_t product) const noexcept {
+  const auto found = ladders_.find({q.signature.pack(), q.arch, product, q.cu_num, wanted.same});
   if (found == ladders_.end()) return {};
   const std::vector<LoadedRow>& rows = found->second;
   const auto below = [](const LoadedRow& row, std::int64_t size) { return row.sizes[0] < size; };
@@ -92,7 +107,8 @@ LoadedHit LoadedTables::find(const Request& q) const noexcept {
 }
 
 std::string LoadedTables::add(const RegistryState& state, const Index& index, std::uint32_t file, const FileRow& row) {
-  const std::string target = std::string(row["gfx"]) + ':' + std::string(row["cu_num"]);
+  std::string target = std::string(row["gfx"]) + ':' + std::string(row["cu_num"]);
+  if (const std::string_view sku = row["sku"]; !sku.empty()) target += ':' + std::string(sku);
   RowSubject about{};
   if (std::string wrong = read_subject(row, target, about); !wrong.empty()) return wrong;
   const auto& [device, signature] = about;
@@ -106,7 +122,7 @@ std::string LoadedTables::add(const RegistryState& state, const Index& index, st
   if (verdict.ok()) verdict = q.foreign_verdict(*state.instances[choice.instance], choice.k_batch);
   if (!verdict.ok()) return "it no longer fits: " + reason_text(verdict.rule, verdict.measured, verdict.limit);
   const MeasuredKey key = key_of(q);
-  std::vector<LoadedRow>& rows = ladders_[{signature.pack(), q.arch, q.cu_num, key.same}];
+  std::vector<LoadedRow>& rows = ladders_[{signature.pack(), q.arch, q.product, q.cu_num, key.same}];
   const auto below = [](const LoadedRow& one, const auto& sizes) { return one.sizes < sizes; };
   const auto at = std::lower_bound(rows.begin(), rows.end(), key.sizes, below);
   const LoadedRow made{key.sizes, choice.instance, choice.k_batch, file};
@@ -164,6 +180,10 @@ std::uint64_t tables_digest(const RegistryState& state, const LoadedTables* load
     hash.add(unit.signature.pack(), unit.table_count);
     for (std::uint32_t i = 0; i < unit.instance_count; ++i) hash.add(unit.instances[i].id, i);
     for (std::uint32_t t = 0; t < unit.table_count; ++t) add_table(*unit.tables[t], hash);
+    for (const TableProduct& one : table_products(unit)) {
+      const LookupTable& table = *unit.tables[one.table];
+      hash.add(one.table, find_product(table.arch, table.cu_num, one.sku));
+    }
     const Registering& own = operation_of(unit.signature.op).registering;
     for (std::uint32_t t = 0; t < unit.own_table_count && own.hash_own_table != nullptr; ++t)
       own.hash_own_table(own.own_table(unit, t).table, hash);

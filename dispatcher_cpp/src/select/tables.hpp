@@ -48,6 +48,7 @@ class LoadedTables {
   struct Key {
     std::uint64_t signature;
     Arch arch;
+    std::uint16_t product;  // 0: of all
     std::uint32_t cu_num;
     std::array<std::int64_t, 10> same;
     bool operator==(const Key&) const noexcept = default;
@@ -55,6 +56,8 @@ class LoadedTables {
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept;
   };
+
+  LoadedHit find(const Request& request, const MeasuredKey& wanted, std::uint16_t product) const noexcept;
 
   std::unordered_map<Key, std::vector<LoadedRow>, Hash> ladders_;  // ascending by sizes
   ShapeHash digest_;

@@ -66,9 +66,8 @@ bool is_compiled_exactly(const Walk<Sink>& w) noexcept {
     return false;
   }
   for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
-    const LookupTable& table = *w.q.index.table(i).table;
-    const Group* group = w.group_of(table);
-    if (group != nullptr && rounded_up(own_ladder(*group), w.m(), gap_of(table)).tier == Tier::exact) return true;
+    const auto& [ref, group] = w.own_group(i);
+    if (group != nullptr && rounded_up(own_ladder(*group), w.m(), gap_of(*ref->table)).tier == Tier::exact) return true;
   }
   return false;
 }

@@ -22,11 +22,10 @@ inline Order order_of(const WalkState& w, const TableRef& ref, const Choice& cho
 /// That of the ladder of the device's own tables, if they have one for N and K.
 inline Order order_of_ladder(const WalkState& w) noexcept {
   for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
-    const TableRef& ref = w.q.index.table(i);
-    const Group* group = w.group_of(*ref.table);
+    const auto& [ref, group] = w.own_group(i);
     if (group == nullptr || group->rung_count == 0) continue;
     const Choice& choice = group->order.instance == no_choice ? group->rungs[0].choice : group->order;
-    if (const Order found = order_of(w, ref, choice); found.number != 0) return found;
+    if (const Order found = order_of(w, *ref, choice); found.number != 0) return found;
   }
   return {};
 }

@@ -61,10 +61,11 @@ template <class Sink>
 template <class Sink>
 bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
-    const TableRef& ref = w.q.index.table(i);
-    const LookupTable& table = *ref.table;
-    const Group* group = w.group_of(table);
+    const MeasuredGroup own = w.own_group(i);
+    const Group* group = own.group;
     if (group == nullptr) continue;
+    const TableRef& ref = *own.ref;
+    const LookupTable& table = *ref.table;
     if (table.policy->kernel_m_count != 0) {
       if (from_aiter_policy(w, ref, *group)) return true;
       continue;
@@ -82,9 +83,10 @@ bool from_tables(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
 template <class Sink>
 [[gnu::noinline]] bool from_far(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   for (std::uint32_t i = w.own_begin; i < w.own_end; ++i) {
-    const TableRef& ref = w.q.index.table(i);
-    const Group* group = w.group_of(*ref.table);
+    const MeasuredGroup own = w.own_group(i);
+    const Group* group = own.group;
     if (group == nullptr) continue;
+    const TableRef& ref = *own.ref;
     if (group->external_count != 0) {
       const Hit winner = external_winner(w, ref, *group, aiter_hit_of(w, *ref.table, *group));
       if (winner && winner.tier == Tier::far_ && offer_provided(w, ref, winner)) return true;

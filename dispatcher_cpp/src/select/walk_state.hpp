@@ -35,6 +35,12 @@ struct WalkState {
                       static_cast<std::uint64_t>(q.key_batch()));
   }
 
+  /// Of a table of the problem's CU count: the ladder of the device's product where that has one.
+  MeasuredGroup own_group(std::uint32_t table) const noexcept {
+    return q.index.group(table, q.product, static_cast<std::uint64_t>(q.sizes.n), static_cast<std::uint64_t>(q.sizes.k),
+                         static_cast<std::uint64_t>(q.key_batch()));
+  }
+
   const InstanceDesc& instance(std::uint32_t index) const noexcept { return *q.state.instances[index]; }
   std::uint64_t m() const noexcept { return static_cast<std::uint64_t>(q.sizes.m); }
 };

@@ -1,4 +1,4 @@
-// A CUDA driver of three devices, as far as ckgen asks one: the ABI of CUDA 12 and 13. Records what it is told to
+// A CUDA driver of five devices, as far as ckgen asks one: the ABI of CUDA 12 and 13. Records what it is told to
 // launch.
 #include "mock_cuda.hpp"
 
@@ -14,10 +14,14 @@ namespace {
 
 struct MockDevice {
   int major, minor, sms;
-  const char* arch;
+  const char *arch, *product;
 };
 
-constexpr MockDevice kDevices[] = {{9, 0, 132, "sm_90a"}, {9, 0, 114, "sm_90a"}, {8, 9, 142, "sm_89"}};
+constexpr MockDevice kDevices[] = {{9, 0, 132, "sm_90a", "Mock 0"},
+                                   {9, 0, 114, "sm_90a", "Mock 1"},
+                                   {8, 9, 142, "sm_89", "Mock 2"},
+                                   {9, 0, 132, "sm_90a", "NVIDIA H100 80GB HBM3"},
+                                   {9, 0, 132, "sm_90a", "NVIDIA H200"}};
 constexpr int kCount = static_cast<int>(std::size(kDevices));
 constexpr int kInvalidValue = 1;
 constexpr int kNotInitialized = 3;
@@ -193,7 +197,7 @@ int cuDriverGetVersion(int* version) {
 
 int cuDeviceGetName(char* name, int length, int device) {
   if (device < 0 || device >= kCount) return kInvalidDevice;
-  std::snprintf(name, static_cast<std::size_t>(length), "Mock %d", device);
+  std::snprintf(name, static_cast<std::size_t>(length), "%s", kDevices[device].product);
   return 0;
 }
 

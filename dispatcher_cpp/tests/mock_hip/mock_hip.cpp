@@ -1,4 +1,4 @@
-// A HIP runtime of five devices, as far as ckgen asks one: the ABI of ROCm 6 and 7. Records what it is told to launch,
+// A HIP runtime of seven devices, as far as ckgen asks one: the ABI of ROCm 6 and 7. Records what it is told to launch,
 // without operator new, so that a test can count the allocations of others.
 #include "mock_hip.hpp"
 
@@ -16,6 +16,7 @@ namespace {
 struct MockDevice {
   const char* arch;
   int cu_num;
+  const char* product = "Mock";
 };
 
 constexpr MockDevice kDevices[] = {
@@ -24,6 +25,8 @@ constexpr MockDevice kDevices[] = {
     {"gfx950:sramecc+:xnack-", 256},
     {"gfx1100", 48},
     {"gfx9999", 7},
+    {"gfx942:sramecc+:xnack-", 304, "AMD Instinct MI325X"},
+    {"gfx942:sramecc+:xnack-", 304, "AMD Instinct MI300X"},
 };
 constexpr int kCount = static_cast<int>(std::size(kDevices));
 constexpr int kInvalidValue = 1;
@@ -128,7 +131,7 @@ int hipGetDevicePropertiesR0600(void* properties, int id) {
   if (id < 0 || id >= kCount) return kInvalidDevice;
   property_queries.fetch_add(1, std::memory_order_relaxed);
   std::memset(properties, 0, 1472);
-  std::strcpy(static_cast<char*>(properties), "Mock");
+  std::strcpy(static_cast<char*>(properties), kDevices[id].product);
   std::strcpy(static_cast<char*>(properties) + 1160, kDevices[id].arch);
   return 0;
 }

@@ -11,6 +11,7 @@ from ckgen.families.common.instance import Instance
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from ckgen.model.target import Target
 from ckgen.model.word import Word
 
 _PLAIN = re.compile(r"[ -!#-\[\]-~]*")
@@ -22,6 +23,11 @@ def identifier(name: str) -> str:
     if reason is not None:
         raise ValueError(f"not usable as a C++ identifier: {name!r} ({reason})")
     return name
+
+
+def target_symbol(target: Target) -> str:
+    """The name of what is of one target, as in sm_90a_132_h200."""
+    return identifier("_".join(str(target).split(":")))
 
 
 def quotable(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from ckgen.families.common.asked import Asked
@@ -184,6 +184,10 @@ class Family(ABC, Generic[S]):
         self, target: Target, signature: S, selected: Iterable[tuple[Any, int]], external: Iterable[Any]
     ) -> Table:
         """The table of rows, those that instances of these numbers answer and those of other libraries' kernels."""
+
+    @abstractmethod
+    def place_of(self, signature: S, row: Any) -> tuple[Hashable, Hashable]:
+        """The ladder of its target's table that a row stands in, and the sizes that it measured there."""
 
     @abstractmethod
     def row_of(

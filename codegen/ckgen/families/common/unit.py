@@ -38,7 +38,7 @@ class Table(Protocol):
 
     @property
     def target(self) -> Target:
-        """Whose rows they are."""
+        """Whose rows they are; those of a product hold what its ladders share with all products too."""
         ...
 
     def uses(self) -> Iterable[tuple[int, Use]]:
@@ -96,3 +96,16 @@ class UnitPlan(Generic[S, C, K, T]):
     def table(self, target: Target) -> T | None:
         """The table of exactly that target."""
         return next((table for table in self.tables if table.target == target), None)
+
+    def tables_on(self, target: Target) -> tuple[T, ...]:
+        """The tables that answer a device, that of its own product before the one of all: the first that has a row of a
+        problem's ladder has all of them."""
+        found = (self.table(one) for one in dict.fromkeys((target, target.any_sku)))
+        return tuple(table for table in found if table is not None)
+
+    def measured_on(self, target: Target) -> list[Measured]:
+        """What these tables measured, a problem once."""
+        found: dict[Any, Measured] = {}
+        for one in (one for table in self.tables_on(target) for one in table.measured()):
+            found.setdefault(one.shape, one)
+        return list(found.values())

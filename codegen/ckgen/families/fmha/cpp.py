@@ -16,6 +16,7 @@ from ckgen.families.common.cpp import (
     on_archs,
     order,
     said,
+    target_symbol,
     word,
 )
 from ckgen.families.common.policy import near_gap
@@ -87,10 +88,11 @@ def instance_view(instance: FmhaInstance) -> InstanceView:
 def table_view(value: FmhaTable, instances: Sequence[str]) -> dict[str, Any]:
     """A ckgen::FmhaTable as its template reads it; `instances` are the unit's enumerators."""
     gap, gfx, cu_num = near_gap(), identifier(value.target.gfx), value.target.cu_num
-    symbol = f"{gfx}_{cu_num}"
+    symbol = target_symbol(value.target)
+    product = f', "{value.target.sku}"' if value.target.sku else ""
     return {
         "symbol": symbol,
-        "of": f"fmha_table(ckgen::Arch::{gfx}, {cu_num}, {gap.add}, {gap.factor}, {symbol}_rungs)",
+        "of": f"fmha_table(ckgen::Arch::{gfx}, {cu_num}, {gap.add}, {gap.factor}, {symbol}_rungs{product})",
         "rungs": [_rung(rung, instances[rung.instance]) for rung in value.rungs],
     }
 

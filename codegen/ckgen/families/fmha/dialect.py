@@ -13,6 +13,7 @@ from ckgen.model.fmha_shape import SIZES, FmhaCorner, FmhaShape
 from ckgen.model.target import Target
 from ckgen.tables.cell_readers import (
     NAME_COLUMN,
+    SKU_COLUMN,
     SPLIT_K_COLUMN,
     TIME_COLUMN,
     CellError,
@@ -20,13 +21,14 @@ from ckgen.tables.cell_readers import (
     arch,
     number,
     positive,
+    sku,
 )
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, LoadOptions, Told
 from ckgen.tables.reading import Adapted, Place, Reading
 
 COLUMNS = ("gfx", "cu_num", *SIZES, NAME_COLUMN, TIME_COLUMN)
-"""What a table must have; `mask`, `page_size` and `splitK` may be there."""
+"""What a table must have; `sku`, `mask`, `page_size` and `splitK` may be there."""
 
 MASK_COLUMN, PAGE_COLUMN = "mask", "page_size"
 _MASK = re.compile(r"(?P<corner>[bt]):(?P<left>-1|\d{1,9}):(?P<right>-1|\d{1,9})(?::(?P<sink>\d{1,9}))?")
@@ -79,7 +81,7 @@ def adapt_fmha(cells: Cells, place: Place) -> Adapted[FmhaRow]:
             FmhaRow(
                 location=Location(place.path, line),
                 layer=place.layer,
-                target=Target(row["gfx"], row["cu_num"]),
+                target=Target(row["gfx"], row["cu_num"], row.get(SKU_COLUMN, "")),
                 shape=_shape(row, seen),
                 masked=not seen.is_none,
                 kernel=row[NAME_COLUMN],
@@ -104,6 +106,7 @@ def _shape(row: Mapping[str, Any], seen: Mask) -> FmhaShape:
 _READ: Mapping[str, tuple[Reader, bool, object]] = {
     "gfx": (arch, True, None),
     "cu_num": (positive, True, None),
+    SKU_COLUMN: (sku, False, ""),
     **dict.fromkeys(SIZES, (positive, True, None)),
     NAME_COLUMN: (str, True, None),
     TIME_COLUMN: (number, False, None),

@@ -93,7 +93,7 @@ def why_no_row(unit: FmhaUnit, target: Target, tier: Tier) -> str:
     has_tables = any(table.target.gfx == target.gfx for table in unit.tables)
     if has_tables and tier in (Tier.FAR, Tier.OTHER_CU):
         return "not asked of attention"
-    if tier in (Tier.EXACT, Tier.NEAR) and unit.table(target) is not None:
+    if tier in (Tier.EXACT, Tier.NEAR) and unit.tables_on(target):
         return "no row for these sizes" if tier is Tier.EXACT else "no row for lengths near these"
     if tier is Tier.OTHER_CU:
         return f"no table of {target.gfx} at another CU count"

@@ -21,7 +21,7 @@ from ckgen.families.fmha.constraints import FmhaConstraints, constraints_of
 from ckgen.families.fmha.grammar import AnyFmhaConfig, parse_instance_name
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.kernel_set import FmhaSetReader
-from ckgen.families.fmha.measured import FmhaTable, FmhaUnit, table_of
+from ckgen.families.fmha.measured import FmhaKey, FmhaTable, FmhaUnit, fmha_key, table_of
 from ckgen.families.fmha.order import order_of
 from ckgen.families.fmha.profile import OF_CONFIG, config_word, covering, profile_words, signature_word
 from ckgen.families.fmha.query import FmhaQuery
@@ -116,6 +116,11 @@ class FmhaFamily(Family[FmhaSignature]):
     ) -> FmhaTable:
         """Rungs of problems; no row is of another library."""
         return table_of(target, ((row, signature.traits, number) for row, number in selected))
+
+    def place_of(self, signature: FmhaSignature, row: FmhaRow) -> tuple[FmhaKey, FmhaKey]:
+        """The problem but for its lengths; these."""
+        *context, seqlen_q, seqlen_k = fmha_key(signature.traits, row.shape)
+        return tuple(context), (seqlen_q, seqlen_k)
 
     def row_of(
         self, target: Target, signature: FmhaSignature, module: str, measured: Measured, winner: FmhaInstance | None

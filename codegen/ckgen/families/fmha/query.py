@@ -75,8 +75,8 @@ class FmhaQuery(Query):
 
     def measured(self, unit: FmhaUnit) -> Iterator[Candidate]:
         """The row of these lengths, or near them; where it says no splits, or a schedule does, the cheapest."""
-        table = unit.table(self.target)
-        rung = table.find(self.signature.traits, self.shape) if table is not None else None
+        found = (table.find(self.signature.traits, self.shape) for table in unit.tables_on(self.target))
+        rung = next((one for one in found if one is not None), None)
         if rung is None:
             return
         instance = unit.instances[rung.instance]

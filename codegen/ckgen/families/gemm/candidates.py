@@ -26,11 +26,6 @@ class RungHit:
     choice: int
 
 
-def group_of(table: TablePlan | None, shape: Shape) -> GroupPlan | None:
-    """The ladder of the shape's (N, K, batch)."""
-    return table.groups.get((shape.n, shape.k, shape.batch)) if table is not None else None
-
-
 def rounded_up(ladder: Ladder, m: int, gap: NearGap) -> RungHit | None:
     """The exact or near rung of a ladder."""
     above = ladder.at_or_above(m)

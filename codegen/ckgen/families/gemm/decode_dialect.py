@@ -19,7 +19,7 @@ from ckgen.model.module import Module
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, ExpertProduct, Shape, TunedRow
 from ckgen.specs.targets import target_of_product
-from ckgen.tables.cell_readers import LARGEST, CellError, Reader, arch, one_of, positive
+from ckgen.tables.cell_readers import LARGEST, SKU_COLUMN, CellError, Reader, arch, one_of, positive, sku
 from ckgen.tables.cells import Cells
 from ckgen.tables.dialect import Dialect, ModuleReader
 from ckgen.tables.reading import Adapted, Place, Reading, targets_of
@@ -111,7 +111,8 @@ def _adapted(
     reading = Reading(cells, place.display)
     nothing = [None] * len(cells.numbers)
     read = {name: reading.column(name, how, required=True) for name, how in {**columns, **TARGET}.items()}
-    targets = targets_of(read["gfx"], read["cu_num"], gfx_of_cu, len(cells.numbers))
+    skus = reading.column(SKU_COLUMN, sku, empty="")
+    targets = targets_of(read["gfx"], read["cu_num"], gfx_of_cu, len(cells.numbers), skus)
     if read["gfx"] is None and read["cu_num"] is None:
         targets = [_usual_target()] * len(cells.numbers)
     told = [read[name] or () for name in columns]

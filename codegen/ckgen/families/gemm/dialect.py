@@ -28,11 +28,13 @@ from ckgen.specs.archs import load_archs
 from ckgen.tables.cell_readers import (
     LIBRARY_COLUMN,
     NAME_COLUMN,
+    SKU_COLUMN,
     SPLIT_K_COLUMN,
     TIME_COLUMN,
     UNKNOWN_LIBRARY,
     CellError,
     number,
+    sku,
     without_unknown,
 )
 from ckgen.tables.cells import Cells
@@ -58,6 +60,7 @@ def adapt(
     """
     reading = Reading(cells, place.display)
     keys = {name: reading.column(name, reader, required=True) for name, reader in KEY_COLUMNS.items()}
+    skus = reading.column(SKU_COLUMN, sku, empty="")
     kernels = reading.column(NAME_COLUMN, str, required=True)
     libraries = _libraries(reading, module, kernels)
     batches = _k_batches(reading, module, libraries)
@@ -71,7 +74,7 @@ def adapt(
         map(Location, repeat(place.path), cells.numbers),
         repeat(place.layer),
         repeat(module.name),
-        targets_of(keys["gfx"], counts, gfx_of_cu, count),
+        targets_of(keys["gfx"], counts, gfx_of_cu, count, skus),
         keys["cu_num"] or repeat(0),
         map(Shape, keys[BATCH_COLUMN] or repeat(0), keys["M"] or (), keys["N"] or (), keys["K"] or ()),
         _discriminators(keys, count, operand),

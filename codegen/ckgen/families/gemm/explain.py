@@ -8,8 +8,7 @@ from ckgen.families.common.ladder import Ladder
 from ckgen.families.common.m_policy import kernel_sizes
 from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.query import PlanView
-from ckgen.families.gemm.candidates import group_of
-from ckgen.families.gemm.measured import GemmUnit, GroupPlan
+from ckgen.families.gemm.measured import GemmUnit, GroupPlan, ladder_on, tables_of_other_cus
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.row_key import RowKey
 from ckgen.model.selection import Tier
@@ -37,12 +36,12 @@ def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, key
     """Why tables offer nothing at one of the tiers exact, near, far, other_cu; `key` is of the shape's batch."""
     if tier is Tier.OTHER_CU:
         return _why_no_other_cu(unit, target, key.text(shape.n, shape.k))
-    table = unit.table(target)
-    if table is None:
+    ladder = ladder_on(unit, target, shape)
+    if ladder is None and not unit.tables_on(target):
         return f"no table for {target}"
-    group = group_of(table, shape)
-    if group is None:
+    if ladder is None:
         return f"no rows for {key.text(shape.n, shape.k)}"
+    _, group = ladder
     if plan.policy_of(unit.module) is not MPolicy.AITER or tier is Tier.FAR:
         return _why_no_rung(group, shape.m, tier)
     if tier is Tier.EXACT:
@@ -52,7 +51,7 @@ def why_no_row(plan: PlanView, unit: GemmUnit, target: Target, shape: Shape, key
 
 
 def _why_no_other_cu(unit: GemmUnit, target: Target, key: str) -> str:
-    others = [table for table in unit.tables if table.target.gfx == target.gfx and table.target != target]
+    others = tables_of_other_cus(unit, target)
     if not others:
         return f"no table of {target.gfx} at another CU count"
     counts = ", ".join(str(table.target.cu_num) for table in others)

@@ -34,7 +34,7 @@ from ckgen.families.gemm.heuristic import heuristic_for
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.instance_rows import InstanceRows, is_instance_row, told_fields
 from ckgen.families.gemm.kernel_set import GemmSetReader
-from ckgen.families.gemm.measured import GemmUnit, TablePlan, table_of
+from ckgen.families.gemm.measured import GemmUnit, GroupKey, TablePlan, key_of, table_of
 from ckgen.families.gemm.modules import modules, roundings, templates, unsigned_modules
 from ckgen.families.gemm.mxfp8_tables import FORM, LIBRARY
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
@@ -160,6 +160,10 @@ class FamilyOfGemms(Family[GemmSignature]):
     ) -> TablePlan:
         """Ladders of M."""
         return table_of(target, selected, external)
+
+    def place_of(self, signature: GemmSignature, row: TunedRow) -> tuple[GroupKey, int]:
+        """N, K and batch; M."""
+        return key_of(row.shape), row.shape.m
 
     def row_of(
         self, target: Target, signature: GemmSignature, module: str, measured: Measured, winner: Instance | None

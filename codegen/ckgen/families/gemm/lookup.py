@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ckgen.families.common.cpp import described, identifier, quotable
+from ckgen.families.common.cpp import described, identifier, quotable, target_symbol
 from ckgen.families.common.cpp_words import why_not_a_name
 from ckgen.families.common.ladder import Rung
 from ckgen.families.common.query import ExternalKernel
@@ -40,7 +40,7 @@ def table_view(unit: GemmUnit, table: TablePlan, row_key: Callable[[int], RowKey
     if max(len(groups), len(unit.instances), len(externals), longest) > _MAX_INDEX:
         raise ValueError(f"{unit.name} on {table.target}: more than {_MAX_INDEX} groups, instances or rungs")
     return {
-        "symbol": identifier(f"{table.target.gfx}_{table.target.cu_num}"),
+        "symbol": target_symbol(table.target),
         "gfx": identifier(table.target.gfx),
         "cu_num": table.target.cu_num,
         "groups": groups,

@@ -78,15 +78,30 @@ _Measured = tuple[TunedRow, int]
 """A row and the number of its instance."""
 
 
+def ladder_on(unit: GemmUnit | None, target: Target, shape: Shape) -> tuple[TablePlan, GroupPlan] | None:
+    """The ladder of the shape's (N, K, batch) that answers a device, and its table."""
+    for table in unit.tables_on(target) if unit is not None else ():
+        group = table.groups.get(key_of(shape))
+        if group is not None:
+            return table, group
+    return None
+
+
+def tables_of_other_cus(unit: GemmUnit, target: Target) -> list[TablePlan]:
+    """Those of the arch at other CU counts, of all products."""
+    every = (table for table in unit.tables if table.target.gfx == target.gfx and not table.target.sku)
+    return [table for table in every if table.target.cu_num != target.cu_num]
+
+
 def table_of(target: Target, selected: Iterable[_Measured], external: Iterable[TunedRow]) -> TablePlan:
     """The table of these rows: of a measured size one of each side at most."""
     chosen: dict[GroupKey, list[tuple[TunedRow, Choice]]] = {}
     for row, number in selected:
         choice = Choice(number, 0 if row.k_batch is None else row.k_batch)
-        chosen.setdefault(_key(row.shape), []).append((row, choice))
+        chosen.setdefault(key_of(row.shape), []).append((row, choice))
     foreign: dict[GroupKey, list[tuple[TunedRow, ExternalKernel]]] = {}
     for row in external:
-        foreign.setdefault(_key(row.shape), []).append((row, ExternalKernel(row.library, row.kernel)))
+        foreign.setdefault(key_of(row.shape), []).append((row, ExternalKernel(row.library, row.kernel)))
     choices = {choice: at for at, choice in enumerate(sorted({one for of in chosen.values() for _, one in of}))}
     externals = {kernel: at for at, kernel in enumerate(sorted({one for of in foreign.values() for _, one in of}))}
     groups = {
@@ -101,7 +116,8 @@ def table_of(target: Target, selected: Iterable[_Measured], external: Iterable[T
     return TablePlan(target, groups, tuple(choices), tuple(externals))
 
 
-def _key(shape: Shape) -> GroupKey:
+def key_of(shape: Shape) -> GroupKey:
+    """The ladder of a problem."""
     return shape.n, shape.k, shape.batch
 
 

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ckgen.families.common.order import ORDER_M, OrderIn
-from ckgen.families.gemm.candidates import group_of
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.measured import Choice, GemmUnit, GroupKey, TablePlan
+from ckgen.families.gemm.measured import Choice, GemmUnit, GroupKey, TablePlan, key_of, ladder_on
 from ckgen.families.gemm.partition import tile_cost
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.model.target import Target
@@ -64,10 +63,10 @@ def _choice_of_ladder(unit: GemmUnit, table: TablePlan, key: GroupKey) -> Choice
 
 def order_of_ladder(unit: GemmUnit | None, target: Target, shape: Shape) -> OrderIn:
     """The order of a shape's ladder in the target's own table; none where there is no ladder, or no order."""
-    table = unit.table(target) if unit is not None else None
-    if unit is None or table is None or group_of(table, shape) is None:
+    ladder = ladder_on(unit, target, shape)
+    if unit is None or ladder is None:
         return OrderIn()
-    choice = choice_of_ladder(unit, table, (shape.n, shape.k, shape.batch))
+    choice = choice_of_ladder(unit, ladder[0], key_of(shape))
     return order_in(unit.instances, choice) if choice is not None else OrderIn()
 
 

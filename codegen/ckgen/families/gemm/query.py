@@ -9,7 +9,7 @@ from typing import Any
 from ckgen.families.common.order import OrderIn
 from ckgen.families.common.policy import MPolicy, near_gap
 from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.common.query import Candidate, PlanView, Query, TableWinner, Weighed
+from ckgen.families.common.query import Candidate, ExternalKernel, PlanView, Query, TableWinner, Weighed
 from ckgen.families.gemm import explain
 from ckgen.families.gemm.candidates import (
     RungHit,
@@ -18,7 +18,6 @@ from ckgen.families.gemm.candidates import (
     default_cost,
     far_hits,
     far_rungs,
-    group_of,
     recomputed_k_batch,
     rounded_up,
     table_winner,
@@ -26,7 +25,14 @@ from ckgen.families.gemm.candidates import (
 from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.decode_dialect import CALLER
 from ckgen.families.gemm.instance import Instance
-from ckgen.families.gemm.measured import GemmUnit, GroupPlan, TablePlan
+from ckgen.families.gemm.measured import (
+    GemmUnit,
+    GroupPlan,
+    TablePlan,
+    key_of,
+    ladder_on,
+    tables_of_other_cus,
+)
 from ckgen.families.gemm.one_order import order_in, order_of_ladder, reference_shape, takes_every_batch
 from ckgen.families.gemm.partition import describe, strategy_finding
 from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
@@ -107,10 +113,10 @@ class GemmQuery(Query):
     def named_by_table(self) -> TableWinner | None:
         """The row of the target's own table that answers, were all its kernels at hand."""
         unit: GemmUnit | None = self.unit
-        table = unit.table(self.target) if unit is not None else None
-        group = group_of(table, self.shape)
-        if unit is None or table is None or group is None:
+        ladder = ladder_on(unit, self.target, self.shape)
+        if unit is None or ladder is None:
             return None
+        table, group = ladder
         if self.plan.policy_of(unit.module) is MPolicy.AITER:
             found = aiter_winner(self.plan.rounded(unit.module), group, table, self.shape)
             if found is not None:
@@ -119,10 +125,10 @@ class GemmQuery(Query):
 
     def measured(self, unit: GemmUnit) -> Iterator[Candidate]:
         """The rung of this M, or a near one above it; or the row that AITER finds."""
-        table = unit.table(self.target)
-        group = group_of(table, self.shape)
-        if table is None or group is None:
+        ladder = ladder_on(unit, self.target, self.shape)
+        if ladder is None:
             return
+        table, group = ladder
         if self.plan.policy_of(unit.module) is MPolicy.AITER:
             yield from self._as_aiter(unit, table, group)
             return
@@ -154,18 +160,18 @@ class GemmQuery(Query):
 
     def beyond(self, unit: GemmUnit) -> Iterator[Candidate]:
         """The rungs beyond the near gap."""
-        table = unit.table(self.target)
-        group = group_of(table, self.shape)
-        if table is not None and group is not None:
-            for hit in self._far(unit, table, group):
-                yield self._rung(unit, table, group, hit)
+        ladder = ladder_on(unit, self.target, self.shape)
+        if ladder is None:
+            return
+        for hit in self._far(unit, *ladder):
+            yield self._rung(unit, *ladder, hit)
 
     def of_other_cus(self, unit: GemmUnit) -> Iterator[Candidate]:
         """The nearest CU counts first, with splits counted anew."""
         cu_num = self.target.cu_num
-        others = [t for t in unit.tables if t.target.gfx == self.target.gfx and t.target.cu_num != cu_num]
+        others = tables_of_other_cus(unit, self.target)
         for table in sorted(others, key=lambda t: (abs(t.target.cu_num - cu_num), -t.target.cu_num)):
-            group = group_of(table, self.shape)
+            group = table.groups.get(key_of(self.shape))
             if group is None:
                 continue
             up = rounded_up(group.runnable, self.shape.m, near_gap())
@@ -279,14 +285,13 @@ class GemmQuery(Query):
 
     def declined(self, instance: Instance) -> ProblemFinding | None:
         """Of a kernel of ckgen's own: by the row of exactly this M."""
-        table = self.own_table(instance.signature)
-        group = group_of(table, self.shape)
-        found = group.external.at_or_above(self.shape.m) if group is not None else None
-        if table is None or found is None or found[0] != self.shape.m or table.externals[found[1]].library != CALLER:
+        found = self.external_of(instance.signature, self.shape)
+        if found is None or found[0] != self.shape.m or found[1].library != CALLER:
             return None
         return ProblemFinding("gemm.instance.declined", self.shape.m, 0)
 
-    def own_table(self, signature: GemmSignature) -> TablePlan | None:
-        """The target's own table of a signature."""
-        unit: GemmUnit | None = self.plan.unit(signature)
-        return unit.table(self.target) if unit is not None else None
+    def external_of(self, signature: GemmSignature, shape: Shape) -> tuple[int, ExternalKernel] | None:
+        """The other library's kernel that a signature's own ladder has at M or next above, and its M."""
+        ladder = ladder_on(self.plan.unit(signature), self.target, shape)
+        found = ladder[1].external.at_or_above(shape.m) if ladder is not None else None
+        return (found[0], ladder[0].externals[found[1]]) if ladder is not None and found is not None else None

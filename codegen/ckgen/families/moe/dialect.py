@@ -33,11 +33,13 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape, TunedRow
 from ckgen.tables.cell_readers import (
     NAME_COLUMN,
+    SKU_COLUMN,
     UNKNOWN_LIBRARY,
     CellError,
     Reader,
     number,
     positive,
+    sku,
     without_unknown,
 )
 from ckgen.tables.cells import Cells
@@ -52,7 +54,8 @@ def adapt_moe(cells: Cells, module: Module, place: Place, gfx_of_cu: Callable[[i
     reading = Reading(cells, place.display)
     columns = _columns(reading)
     rows = len(cells.numbers)
-    targets = targets_of(columns.get("gfx"), columns.get("cu_num"), gfx_of_cu, rows)
+    skus = reading.column(SKU_COLUMN, sku, empty="")
+    targets = targets_of(columns.get("gfx"), columns.get("cu_num"), gfx_of_cu, rows, skus)
     keys = _Keys()
     found = []
     for index, line in enumerate(cells.numbers):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ckgen.families.common.problem_finding import ProblemFinding
-from ckgen.families.gemm.candidates import group_of
 from ckgen.families.gemm.decode_dialect import CALLER
 from ckgen.families.gemm.enums import MoePart
 from ckgen.families.gemm.instance import Instance
@@ -71,9 +70,7 @@ class MoeQuery(GemmQuery):
             moe, is_turned = part.signature.moe, bool(instance.parts) and part.signature.moe.part is MoePart.DOWN
             n, k = (shape.k, shape.n) if is_turned else (shape.n, shape.k)
             rows = n * (2 if moe.gated else 1)
-            table = self.own_table(part.signature)
-            group = group_of(table, Shape(0, 1, rows, k))
-            found = group.external.at_or_above(1) if group is not None else None
-            if table is not None and found is not None and table.externals[found[1]].library == CALLER:
+            found = self.external_of(part.signature, Shape(0, 1, rows, k))
+            if found is not None and found[1].library == CALLER:
                 return ProblemFinding("moe.declined", rows, k)
         return None

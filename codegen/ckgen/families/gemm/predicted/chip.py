@@ -51,7 +51,7 @@ def chip_of(arch: ArchSpec, target: Target, *, ghz: float | None = None, gb_per_
     bandwidth. A count that no product reports gets its share of the memory. Peaks, which nothing may beat, are those of
     the fastest product: specs/performance.py.
     """
-    sku = arch.products_for(target.cu_num)[0]
+    sku = arch.products_for(target.cu_num, target.sku)[0]
     whole = sku.cu_num if arch.kind is ArchKind.GPU else target.cu_num
     share = min(target.cu_num / whole, 1.0)
     memory = gb_per_s or (sku.memory_gb_per_s or 0) * share or _memory_of_another(arch, target.cu_num)
