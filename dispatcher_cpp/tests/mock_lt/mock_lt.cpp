@@ -41,6 +41,16 @@ struct What {
   }
 };
 
+/// Whether scales have a mode and no address, which cuBLASLt 13.1 refuses.
+bool lacks_scales([[maybe_unused]] const What& what) {
+#ifndef MOCK_HIP
+  for (const int operand : {0, 1})
+    if (what.get<std::int32_t>(kModeA + operand, -1) >= 0 && !what.get<const void*>(kScaleA + operand, nullptr))
+      return true;
+#endif
+  return false;
+}
+
 struct Layout {
   int type;
   std::uint64_t rows, columns;
@@ -241,11 +251,12 @@ int NAME(MatmulPreferenceSetAttribute)(void* wishes, int attribute, const void* 
   return 0;
 }
 
-int NAME(MatmulAlgoGetHeuristic)(void*, void*, void* b, void* a, void*, void*, void* wishes, int most, void* answers,
-                                 int* found) {
+int NAME(MatmulAlgoGetHeuristic)(void*, void* described, void* b, void* a, void*, void*, void* wishes, int most,
+                                 void* answers, int* found) {
   const std::lock_guard lock(record.mutex);
   ++record.counts.heuristics;
   if (const int code = record.told_to_fail("MatmulAlgoGetHeuristic")) return code;
+  if (lacks_scales(*static_cast<const What*>(described))) return kInvalidValue;
   *found = 0;
   if (static_cast<const Layout*>(a)->columns == 1) return kNotSupported;  // one row of ours
   for (std::size_t i = 0; i < std::size(kMockAlgorithms) && *found < most; ++i) {
