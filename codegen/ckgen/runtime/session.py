@@ -116,7 +116,7 @@ class Session:
         makers = bound.makers.get((key, said)) if key is not None else None
         if makers is None:
             makers = _makers(said, results, operands)
-            if key is not None:
+            if key is not None and _is_kept(said):
                 _keep(bound.makers, (key, said), makers)
         return tuple(one if maker is None else maker() for one, maker in zip(results, makers, strict=True))
 
@@ -135,7 +135,7 @@ class Session:
             if tensor is not None:
                 self._native.read_alike(tensor)
         key = self._native.key(tensors)
-        if key is not None:
+        if key is not None and call.is_kept(given):
             _keep(bound.sites, (key, said), site)
         return made.launch(site, stream, allocate)
 
@@ -249,6 +249,12 @@ def _call_of(op: str) -> OperationCall:
     if call is None:
         raise UsageError(f"{op} is not called with tensors")
     return call
+
+
+def _is_kept(said: tuple[Any, ...]) -> bool:
+    op, options, *_ = said
+    call = _call_of(op)
+    return call.is_kept(call.options_type(*options))
 
 
 def _keep(kept: dict[Key, Any], key: Key, value: Any) -> None:
