@@ -19,7 +19,8 @@ NAME = "calls"
 SIGNATURES = (
     "gemm_bf16_rcr", "gemm_fp32_rcr", "gemm_fp32_rrr", "gemm_fp32_rcr_batched", "gemm_fp32_rcr_bias",
     "gemm_fp32_rcr_epi_add_relu", "gemm_fp8_fnuz_bf16_rcr_blockscale", "gemm_fp8_fnuz_bf16_rcr_rowwise",
-    "gemm_int8_bf16_rcr_rowwise", "gemm_fp32_crr", "gemm_fp4_bf16_rcr_mx_preshuffle", "gemm_bf16_rcr_batched",
+    "gemm_fp8_ocp_bf16_rcr_rowwise", "gemm_int8_bf16_rcr_rowwise", "gemm_fp32_crr", "gemm_fp4_bf16_rcr_mx_preshuffle",
+    "gemm_bf16_rcr_batched",
     "gemm_int8_bf16_rcr_rowwise_batched", "fmha_bf16_masked_lse", "grouped_gemm_fp32_rcr",
     "grouped_gemm_fp8_fnuz_bf16_rcr_blockscale", "fmha_fp32", "fmha_fp32_masked", "fmha_fp32_lse", "fmha_bf16",
     "fmha_bf16_masked", "fmha_bf16_varlen", "fmha_bf16_varlen_masked", "fmha_bf16_blocktable",

@@ -54,6 +54,8 @@ def test_a_library_is_built_once_for_one_content(built: list[str], tmp_path: Pat
     for changed in ({"signatures": []}, {"targets": "gfx950"}, {"ops": ["fmha"]}, {"kernels": ["*_16x16x32"]}):
         ckgen.jit(**ASKED | changed)
     assert len(set(built)) == len(built) == 6
+    ckgen.jit(**ASKED, kernel_sets=["full"])
+    assert len(set(built)) == 7
 
 
 def test_names_of_kernels_are_what_the_build_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
