@@ -76,20 +76,13 @@ def drawn(
         return w.bfloat16(), None, w.bfloat16().double(), None
     most = torch.finfo(FP8).max
     rows, columns = size
-    shapes = {
-        "per_Tensor": (count, 1, rows * columns),
-        "per_Token": (count, rows, columns),
-        "per_128x128": (count, rows // _BLOCK, _BLOCK, columns // _BLOCK, _BLOCK),
-    }
-    groups = w.reshape(shapes[case.quant])
+    tiles = {"per_Tensor": (count, 1, rows * columns), "per_Token": (count, rows, columns)}
+    groups = w.reshape(tiles.get(case.quant, (count, rows // _BLOCK, _BLOCK, columns // _BLOCK, _BLOCK)))
     axes = (2, 4) if case.quant == "per_128x128" else (2,)
     scale = groups.abs().amax(axes, keepdim=True) / most
     codes = (groups / scale).to(FP8).reshape(w.shape)
-    kept = {
-        "per_Tensor": scale.reshape(count, 1),
-        "per_Token": scale,
-        "per_128x128": scale.reshape(count, rows // _BLOCK, columns // _BLOCK),
-    }[case.quant]
+    shapes = {"per_Tensor": (count, 1), "per_Token": scale.shape}
+    kept = scale.reshape(shapes.get(case.quant, (count, rows // _BLOCK, columns // _BLOCK)))
     of_definition = kept.squeeze(-1) if case.quant == "per_Token" else kept
     return codes, kept, codes.double(), of_definition.double().numpy()
 
