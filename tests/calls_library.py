@@ -19,11 +19,17 @@ NAME = "calls"
 SIGNATURES = (
     "gemm_bf16_rcr", "gemm_fp32_rcr", "gemm_fp32_rrr", "gemm_fp32_rcr_batched", "gemm_fp32_rcr_bias",
     "gemm_fp32_rcr_epi_add_relu", "gemm_fp8_fnuz_bf16_rcr_blockscale", "gemm_fp8_fnuz_bf16_rcr_rowwise",
-    "gemm_int8_bf16_rcr_rowwise", "gemm_fp32_crr", "gemm_fp4_bf16_rcr_mx_preshuffle", "gemm_bf16_rcr_batched",
+    "gemm_fp8_ocp_bf16_rcr_rowwise", "gemm_int8_bf16_rcr_rowwise", "gemm_fp32_crr", "gemm_fp4_bf16_rcr_mx_preshuffle",
+    "gemm_bf16_rcr_batched",
     "gemm_int8_bf16_rcr_rowwise_batched", "fmha_bf16_masked_lse", "grouped_gemm_fp32_rcr",
     "grouped_gemm_fp8_fnuz_bf16_rcr_blockscale", "fmha_fp32", "fmha_fp32_masked", "fmha_fp32_lse", "fmha_bf16",
     "fmha_bf16_masked", "fmha_bf16_varlen", "fmha_bf16_varlen_masked", "fmha_bf16_blocktable",
     "fmha_bf16_elementwise", "fmha_bf16_sink", "fmha_bf16_softcap", "fmha_bf16_alibi",
+    "fmha_bf16_masked_blocktable", "fmha_bf16_varlen_masked_blocktable", "fmha_bf16_masked_blocktable_vectorized",
+    "fmha_bf16_lse",
+    "fmha_bf16_masked_lse_dropout", "fmha_bf16_varlen_masked_lse", "fmha_bf16_bwd", "fmha_bf16_bwd_masked",
+    "fmha_bf16_bwd_masked_dropout", "fmha_bf16_bwd_elementwise", "fmha_bf16_bwd_masked_sink", "fmha_bf16_bwd_varlen",
+    "fmha_bf16_bwd_varlen_masked",
     "moe_fp32_rcr_*_gated_epi_silu", "moe_fp32_rcr_down", "moe_fp8_fnuz_bf16_rcr_blockscale_*_gated_epi_silu",
     "moe_fp8_fnuz_bf16_rcr_blockscale_down", "gemm_fp8_fnuz_bf16_rcr_blockscale_preshuffle",
 )  # fmt: skip

@@ -24,15 +24,18 @@ struct Argument {
   ckgen::GemmArgs args;
   std::uint32_t k_batch;
   int act;
+  void* workspace;
 };
 static_assert(std::is_trivially_copyable_v<Argument> && sizeof(Argument) <= ckgen::kMaxKernelArgs);
 
+std::size_t workspace(const ckgen::InstanceDesc& instance, const ckgen::Problem& problem, std::uint32_t k_batch,
+                      ckgen::Arch, std::uint32_t) noexcept {
+  return instance.workspace(instance, problem, k_batch, 0);
+}
+
 void twin(const Argument& of) {
-  const std::size_t size = of.instance->workspace(*of.instance, of.problem, of.k_batch, 0);
-  void* workspace = std::aligned_alloc(64, (size + 63) / 64 * 64 + 64);
-  const ckgen::Launch launch{of.instance, &of.problem, of.k_batch, &of.args, workspace, nullptr};
+  const ckgen::Launch launch{of.instance, &of.problem, of.k_batch, &of.args, of.workspace, nullptr};
   if (!of.instance->twin(launch).ok()) std::abort();
-  std::free(workspace);
 }
 
 void kernel(const void* argument) {
@@ -62,7 +65,8 @@ void kernel(const void* argument) {
 }
 
 ckgen::Status prepare(const ckgen::Launch& launch, ckgen::Arch, std::uint32_t, ckgen::KernelCall& out) noexcept {
-  Argument of{{kMockCudaRun, kernel}, launch.instance, *launch.problem, *launch.args, launch.k_batch, right};
+  Argument of{{kMockCudaRun, kernel}, launch.instance, *launch.problem, *launch.args,
+              launch.k_batch,         right,           launch.workspace};
   for (std::size_t i = 0; i < kCount; ++i)
     if (kIds[i] == launch.instance->id) of.act = kActs[i];
   out.symbol = "run";
@@ -81,7 +85,7 @@ struct Codes {
   ckgen::DeviceLibrary library;
   Codes() : library{"good_device", CKGEN_RUNTIME_ABI, pointers, static_cast<std::uint32_t>(kCount)} {
     for (std::size_t i = 0; i < kCount; ++i) {
-      codes[i] = {kIds[i], prepare, objects, 1, nullptr};
+      codes[i] = {kIds[i], prepare, objects, 1, workspace};
       pointers[i] = &codes[i];
     }
   }

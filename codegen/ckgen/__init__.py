@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ckgen.version import __version__
 
 if TYPE_CHECKING:
+    from ckgen.families.gemm.reading import dequantize, unpack_4bit, unpreshuffle_b, unshuffle_mx_scale
     from ckgen.families.gemm.storing import pack_4bit, preshuffle_b, quantize, shuffle_mx_scale
     from ckgen.families.moe.asked import RoutedSizes
     from ckgen.just_in_time import JitDisabled, JitFailure, Kernel, jit, kernels
@@ -56,10 +57,14 @@ _HOMES = {
     "TensorError": "ckgen.tensors",
     "TensorView": "ckgen.tensors",
     "Unsupported": "ckgen.runtime",
+    "dequantize": "ckgen.families.gemm.reading",
     "pack_4bit": "ckgen.families.gemm.storing",
     "preshuffle_b": "ckgen.families.gemm.storing",
     "quantize": "ckgen.families.gemm.storing",
     "shuffle_mx_scale": "ckgen.families.gemm.storing",
+    "unpack_4bit": "ckgen.families.gemm.reading",
+    "unpreshuffle_b": "ckgen.families.gemm.reading",
+    "unshuffle_mx_scale": "ckgen.families.gemm.reading",
 }
 """Where each name is from."""
 

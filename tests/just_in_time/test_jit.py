@@ -13,6 +13,7 @@ from ckgen.build.packages.place import CACHE
 from ckgen.just_in_time import JitDisabled, JitFailure, build, content
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
+from ckgen.model.target import Target
 
 ASKED = {"ops": ["gemm"], "targets": "gfx942:304", "signatures": ["gemm_bf16_rcr"]}
 
@@ -50,9 +51,33 @@ def test_a_library_is_built_once_for_one_content(built: list[str], tmp_path: Pat
     assert first[1:4] == ("library 1", [build.NAME], "gfx942:304")
     table.write_text("gfx\ngfx942\n")
     assert ckgen.jit(**ASKED, tuning=[table])[1] == "library 2"
-    for changed in ({"signatures": []}, {"targets": "gfx950"}, {"ops": ["fmha"]}):
+    for changed in ({"signatures": []}, {"targets": "gfx950"}, {"ops": ["fmha"]}, {"kernels": ["*_16x16x32"]}):
         ckgen.jit(**ASKED | changed)
-    assert len(set(built)) == len(built) == 5
+    assert len(set(built)) == len(built) == 6
+    ckgen.jit(**ASKED, kernel_sets=["full"])
+    assert len(set(built)) == 7
+
+
+def test_names_of_kernels_are_what_the_build_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The lines of CMake that decide what is compiled."""
+    from ckgen.build import runtime_library
+
+    monkeypatch.setattr(runtime_library, "need_compiler", lambda: None)
+    monkeypatch.setattr(runtime_library, "run_step", lambda *step, **more: None)
+    asked = build._request(["gemm"], "gfx942:304", ["gemm_bf16_rcr"], ["two", "one"], (), (), True)
+    project = build._project(asked)
+    build.build_runtime(project, lambda text: None)
+    lines = (project.folder / "CMakeLists.txt").read_text()
+    assert '\n  KERNELS "one" "two"\n' in lines and "\n  DEVICE_CODE\n" in lines
+
+
+def test_this_machine_s_gpu_is_no_simulation(built: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for own, device in ((Target("gfx942", 304), None), (Target("gfx950", 256), "gfx942:304")):
+        monkeypatch.setattr(build, "native_device", lambda own=own: own)
+        assert ckgen.jit(**ASKED)[3] == device
+    monkeypatch.setattr(build, "native_device", lambda: Target("x86_64_v3", 4))
+    assert ckgen.jit(["gemm"], "x86_64_v3:4")[3] == "cpu"
+    assert ckgen.jit(**ASKED, device="gfx942:80")[3] == "gfx942:80"
 
 
 def test_another_source_or_compiler_is_another_library(built: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +108,8 @@ def test_disabled_it_says_what_to_build_ahead_of_time(built: list[str], monkeypa
     assert (
         "  ckgen_generate(my_kernels\n    TARGETS gfx942:304\n    OPS gemm\n    SIGNATURES gemm_bf16_rcr)\n"
     ) in str(caught.value)
+    with pytest.raises(JitDisabled, match=r"SIGNATURES gemm_bf16_rcr\n    KERNELS \*_two one\n    DEVICE_CODE\)"):
+        ckgen.jit(**ASKED, kernels=["*_two", "one"], device_code=True)
     monkeypatch.delenv(build.DISABLE)
     made = ckgen.jit(**ASKED)
     monkeypatch.setenv(build.DISABLE, "1")
@@ -115,8 +142,9 @@ def test_a_step_of_a_build_says_all_in_the_log(tmp_path: Path) -> None:
 def test_wrong_words_are_refused_before_anything_is_built(built: list[str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown op: gem"):
         ckgen.jit(["gem"], "gfx942")
-    with pytest.raises(UsageError, match="ops and signatures are lists of words"):
-        ckgen.jit("gemm", "gfx942")
+    for words in ({"ops": "gemm"}, {"signatures": "gemm_bf16_rcr"}, {"kernels": "*_16x16x32"}):
+        with pytest.raises(UsageError, match="ops, signatures and kernels are lists of words"):
+            ckgen.jit(**ASKED | words)
     with pytest.raises(UsageError, match=r"no such file or folder: .*nowhere"):
         ckgen.jit(**ASKED, tuning=[tmp_path / "nowhere"])
     with pytest.raises(Exception, match="gfx000"):

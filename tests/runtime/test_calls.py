@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from attention_tensors import attention_tensors, rows_of
 from calls_library import A, DlPack, Interface, W, aligned, floats, library_on
 from ckgen.families.common.comparison import compare
 from ckgen.families.common.storage import encode
@@ -161,6 +162,8 @@ def test_a_layer_of_experts(lib: Library, name: str) -> None:
         ("fmha_bf16_varlen", {}),
         ("fmha_bf16_varlen_masked", {"causal": True}),
         ("fmha_bf16_blocktable", {}),
+        ("fmha_bf16_masked_blocktable_vectorized", {"causal": True}),
+        ("fmha_bf16_masked_lse_dropout", {"causal": True, "with_lse": True}),
     ],
 )
 def test_attention_of_tensors_is_its_definition(lib: Library, name: str, options: dict[str, Any]) -> None:
@@ -173,50 +176,12 @@ def test_attention_of_tensors_is_its_definition(lib: Library, name: str, options
     out = found[0] if isinstance(found, tuple) else found
     rows = out.astype(np.float64)
     if signature.traits.varlen:
-        full = np.zeros(expected.o.c.shape)
-        ends = np.cumsum([0, *operands.lengths.q])
-        for b, length in enumerate(operands.lengths.q):
-            full[b, :length] = rows[ends[b] : ends[b + 1]]
-        rows = full
+        part = rows_of(rows, np.cumsum([0, *operands.lengths.q]))
+        rows = np.zeros(expected.o.c.shape)
+        rows[:, : part.shape[1]] = part
     assert compare(expected.o, rows).ok
     if isinstance(found, tuple):
         assert compare(expected.lse, found[1]).ok
-
-
-def attention_tensors(operands: fmha_operands.FmhaOperands) -> dict[str, Any]:
-    """The tensors and numbers of a call."""
-    signature, lengths = operands.signature, operands.lengths
-    traits = signature.traits
-    q, k, v = (encode(one, signature.a) for one in (operands.q, operands.k, operands.v))
-    given: dict[str, Any] = {"q": q, "k": k, "v": v, "scale": operands.scale}
-    if traits.varlen:
-        given["q"] = np.concatenate([q[b, :n] for b, n in enumerate(lengths.q)])
-        for name, rows in (("k", k), ("v", v)):
-            given[name] = np.concatenate([rows[b, :n] for b, n in enumerate(lengths.k)])
-        for name, each in (("seqstart_q", lengths.q), ("seqstart_k", lengths.k)):
-            given[name] = np.cumsum([0, *each]).astype(np.int32)
-        given |= {"max_q": operands.shape.seqlen_q, "max_k": operands.shape.seqlen_k}
-    if traits.is_paged:
-        size, most = operands.shape.page_size, max(map(len, operands.pages))
-        table = np.zeros((operands.shape.batch, most), np.int32)
-        for name, rows in (("k", k), ("v", v)):
-            cache = np.zeros((operands.shape.pages, size, *rows.shape[2:]), rows.dtype)
-            for b, pages in enumerate(operands.pages):
-                for i, page in enumerate(pages):
-                    part = rows[b, i * size : (i + 1) * size]
-                    cache[page, : len(part)] = part
-                    table[b, i] = page
-            given[name] = cache
-        given |= {"block_table": table, "seqlen_k": np.asarray(lengths.k, np.int32), "max_k": operands.shape.seqlen_k}
-    if operands.bias is not None:
-        is_alibi = operands.bias.ndim == 2
-        bias = operands.bias.astype(np.float32) if is_alibi else encode(operands.bias, signature.a)
-        given["bias"] = np.ascontiguousarray(
-            np.broadcast_to(bias, (operands.shape.batch, bias.shape[1])) if is_alibi else bias
-        )
-    if operands.sink is not None:
-        given["sink"] = operands.sink.astype(np.float32)
-    return given | ({"softcap": operands.softcap} if operands.softcap else {})
 
 
 def test_columns_of_one_matrix_do_not_overlap(lib: Library) -> None:

@@ -102,6 +102,47 @@ def test_attention() -> None:
     assert torch.equal(aiter.flash_attn_varlen_func(*flat, *starts, 9, 17).unflatten(0, (2, 9)), found)
 
 
+def paged_reference(q: Tensor, rows: Tensor, lengths: list[int], window: int = 0) -> Tensor:
+    """[sequences, heads, D] in fp64 of rows [sequences, longest, kv heads, D], which are keys and values."""
+    found = torch.zeros(q.shape, dtype=torch.float64)
+    for b, length in enumerate(lengths):
+        keys = rows[b, max(length - window, 0) if window else 0 : length].double()
+        for h in range(q.shape[1]):
+            one = keys[:, h * rows.shape[2] // q.shape[1]]
+            found[b, h] = torch.softmax(one @ q[b, h].double() * q.shape[2] ** -0.5, 0) @ one
+    return found
+
+
+def test_attention_over_pages() -> None:
+    lengths, table = [3, 37, 64], torch.tensor([[5, 1, 0, 0], [2, 7, 9, 0], [4, 3, 8, 6]], dtype=torch.int32)
+    q, rows = torch.randn(3, 4, 64).bfloat16(), torch.randn(3, 64, 2, 64).bfloat16()
+    linear = torch.zeros(10, 16, 2, 64).bfloat16()
+    for b in range(3):
+        linear[table[b].long()] = rows[b].unflatten(0, (4, 16))  # pages that two share are the first's to read last
+    given = {"query": q, "block_tables": table, "context_lens": torch.tensor(lengths), "max_context_len": 64}
+    for b, pages in ((0, [5]), (1, [2, 7, 9]), (2, [4, 3, 8, 6])):
+        linear[pages] = rows[b].unflatten(0, (4, 16))[: len(pages)]
+    bound = 2.0**-8 * rows.double().abs().amax()
+    for window in (0, 5):
+        exact = paged_reference(q, rows, lengths, window)
+        nhd = {"key_cache": linear, "value_cache": linear}
+        hnd = {name: one.transpose(1, 2).contiguous() for name, one in nhd.items()}
+        for layout, caches in (("NHD", nhd), ("HND", hnd)):
+            out = torch.empty_like(q)
+            found = paged(**given, **caches, out=out, kv_cache_layout=layout, sliding_window=window)
+            assert found is out
+            assert ((out.double() - exact).abs() <= bound + 2.0**-8 * exact.abs()).all()
+    exact = paged_reference(q, rows, lengths)
+    vectors = linear.unflatten(3, (8, 8)).permute(0, 2, 3, 1, 4).contiguous()
+    columns = linear.unflatten(1, (2, 8)).permute(0, 3, 1, 4, 2).contiguous()
+    found = aiter.pa_fwd_asm(q, vectors, columns, table, given["context_lens"], table.stride(0))
+    assert ((found.double() - exact).abs() <= bound + 2.0**-8 * exact.abs()).all()
+    starts = torch.tensor([0, 1, 2, 3], dtype=torch.int32)
+    ends = torch.tensor([0, *lengths]).cumsum(0).int()
+    by_starts = aiter.flash_attn_varlen_func(q, linear, linear, starts, ends, 1, 64, block_table=table, causal=True)
+    assert ((by_starts.double() - exact).abs() <= bound + 2.0**-8 * exact.abs()).all()
+
+
 def test_experts() -> None:
     a, w1, w2 = torch.randn(5, 64), torch.randn(4, 256, 64) / 8, torch.randn(4, 64, 128) / 11
     ids = torch.tensor([[0, 1], [2, 3], [1, 3], [0, 2], [3, 1]], dtype=torch.int32)
@@ -125,24 +166,41 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "bias is given, and a batch of",
     ),
     "beta": (lambda: aiter.gemm_a4w4(X, X, S, S, beta=1.0), "beta is given, and C is written, not added to"),
-    "dropout": (
-        lambda: aiter.flash_attn_func(Q, Q, Q, dropout_p=0.1),
-        "calls with tensors have no dropout",
-    ),
     "window": (lambda: aiter.flash_attn_func(Q, Q, Q, window_size=(1, 1, 4)), r"a sink's tokens are an argument"),
     "probabilities": (lambda: aiter.flash_attn_func(Q, Q, Q, return_attn_probs=True), "no kernel keeps"),
-    "gradient": (
-        lambda: aiter.flash_attn_func(Q.clone().requires_grad_(), Q, Q),
-        r"attention has a forward alone: torch.no_grad\(\)",
-    ),
-    "pages": (lambda: aiter.flash_attn_varlen_func(Q[0], Q[0], Q[0], S, S, 2, 2, block_table=S), "give seqlen_k too"),
     "quantised": (
         lambda: aiter.fused_moe(Q, X, X, S, S, quant_type="per_1x32"),
         "quant_type per_1x32: schemes of ckgen's layers by this call are No, per_Tensor",
     ),
-    "not quantised": (lambda: aiter.fused_moe(Q, X, X, S, S, quant_type="per_Token"), "quantise hidden_states ahead"),
+    "not quantised": (
+        lambda: aiter.fused_moe(S, X, X, S, S, quant_type="No"),
+        "hidden_states is torch.float32 and w1 torch.int8, by quant_type No",
+    ),
+    "groups": (
+        lambda: aiter.fused_moe(Q[0, 0], X, X, S, S, quant_type="per_1x128"),
+        "rows of 64 are no whole groups of 128",
+    ),
+    "columns": (lambda: aiter.paged_attention_rocm(Q, Q, Q, Q, Q), "value_cache lies in columns"),
+    "8 bits": (lambda: paged(kv_cache_dtype="fp8"), "kv_cache_dtype fp8: a cache of 8 bits is an argument of Library"),
+    "two queries": (lambda: paged(mtp=2), "more than one query of a sequence: flash_attn_varlen_func with block_table"),
+    "slopes and cap": (
+        lambda: paged(alibi_slopes=S[:, 0], logits_soft_cap=30.0),
+        "logits_soft_cap with alibi_slopes: no signature has both",
+    ),
     "shared": (lambda: aiter.fused_moe(Q, Q, Q, S, S, shared_w1=Q), "shared_w1 is given, and the layer has no such"),
 }
+
+
+def paged(**changed: Any) -> Tensor:
+    """A call of two sequences over pages that hold zeros."""
+    given: dict[str, Any] = {
+        "out": Q[0].clone(), "workspace_buffer": None, "query": Q[0], "key_cache": torch.zeros(4, 16, 2, 64).bfloat16(),
+        "value_cache": torch.zeros(4, 16, 2, 64).bfloat16(), "scale": 0.125, "cu_query_lens": None,
+        "block_tables": torch.tensor([[0], [1]]), "context_lens": torch.tensor([3, 9]), "max_context_len": 9,
+        "alibi_slopes": None, "kv_cache_dtype": "auto", "kv_cache_layout": "NHD", "logits_soft_cap": 0.0,
+        "k_scale": None, "v_scale": None,
+    }  # fmt: skip
+    return aiter.paged_attention_v1(**given | changed)
 
 
 @pytest.mark.parametrize("case", REFUSED)

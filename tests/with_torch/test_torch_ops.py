@@ -11,7 +11,13 @@ from torch import Tensor
 
 import ckgen.torch
 from calls_library import library_on
+from ckgen.families.common.comparison import Expected, compare
+from ckgen.families.fmha.backward_operands import BackwardOperands
+from ckgen.families.fmha.operands import make_operands
+from ckgen.families.fmha.reference_backward import expect_backward
+from ckgen.families.fmha.signature import parse_canonical
 from ckgen.model.errors import UsageError
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.tuned_row import Shape
 from ckgen.torch import state
 
@@ -114,11 +120,18 @@ def cases() -> dict[str, tuple[Any, tuple[Any, ...]]]:
             ops.moe,
             (a, *experts, *routed, "silu", False, None, None, False, None),
         ),
-        "attention": (ops.attention, (q, q, q, *none, None, False, None, 0.0, 0, 0, True)),
+        "attention": (ops.attention, (q, q, q, *none, None, False, None, 0.0, 0, 0, True, 0.0, 0, 0)),
+        "attention_backward": (ops.attention_backward, backward_arguments()),
     }
 
 
-@pytest.mark.parametrize("name", ["gemm", "grouped", "moe", "attention"])
+def backward_arguments() -> tuple[Any, ...]:
+    q, k = torch.randn(1, 6, 2, 64).bfloat16(), torch.randn(1, 9, 2, 64).bfloat16()
+    out, lse = ckgen.torch.attention(q, k, k, with_lse=True)
+    return (torch.randn_like(q), q, k, k, out, lse, *(None,) * 5, False, None, 0.0, 0, 0, 0.0, 0, 0, False, False)
+
+
+@pytest.mark.parametrize("name", ["gemm", "grouped", "moe", "attention", "attention_backward"])
 def test_torch_s_own_checks_of_an_operation_pass(name: str) -> None:
     op, arguments = cases()[name]
     torch.library.opcheck(op.default, arguments)
@@ -133,6 +146,59 @@ def test_a_product_has_its_gradients() -> None:
     torch.testing.assert_close(found, (a.grad, w.grad), rtol=1e-5, atol=1e-3)
     with pytest.raises(UsageError, match="ckgen::gemm has a backward without scales, bias and epilogue alone"):
         ckgen.torch.gemm(a, w.T, bias=torch.zeros(40)).sum().backward()
+
+
+def bounded(found: Tensor, expected: Expected) -> bool:
+    """Each element within what the definition's roundings allow."""
+    return bool(compare(expected, found.detach().double().numpy()).ok)
+
+
+@pytest.mark.parametrize("name", ["fmha_bf16_bwd", "fmha_bf16_bwd_masked_dropout", "fmha_bf16_bwd_masked"])
+def test_attention_has_its_gradients(name: str) -> None:
+    """Held against the definition, of the O and lse that forward gave."""
+    signature = parse_canonical(name)
+    operands = make_operands(signature, FmhaShape(2, 4, 2, 9, 32, 64, 64), 11)
+    q, k, v = (torch.from_numpy(one).bfloat16().requires_grad_() for one in (operands.q, operands.k, operands.v))
+    drawn = operands.dropout
+    said = {"dropout": drawn.p_drop, "seed": drawn.seed, "offset": drawn.offset} if drawn is not None else {}
+    causal = signature.traits.masked
+    out = ckgen.torch.attention(q, k, v, scale=operands.scale, causal=causal, **said)
+    assert isinstance(out, Tensor)
+    with torch.no_grad():
+        _, lse = ckgen.torch.attention(q, k, v, scale=operands.scale, causal=causal, with_lse=True, **said)
+    dout = torch.randn(out.shape).bfloat16()
+    out.backward(dout)
+    given = BackwardOperands(operands, *(one.detach().double().numpy() for one in (out, lse, dout)))
+    expected = expect_backward(given)
+    for one, exact in ((q, expected.dq), (k, expected.dk), (v, expected.dv)):
+        assert one.grad is not None and bounded(one.grad, exact)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_gradients_are_traced_with_the_graph() -> None:
+    q, k = (torch.randn(2, rows, 4, 64).bfloat16().requires_grad_() for rows in (9, 17))
+    grads = []
+    for run in (attend, torch.compile(attend, fullgraph=True, backend="aot_eager")):
+        q.grad = k.grad = None
+        run(q, k).sum().backward()  # a gradient of stride 0
+        grads.append((q.grad, k.grad))
+    assert all(torch.equal(one, other) for one, other in zip(*grads, strict=True))
+
+
+def attend(q: Tensor, k: Tensor) -> Tensor:
+    found = ckgen.torch.attention(q, k, k, causal=True)
+    assert isinstance(found, Tensor)
+    return found * 2
+
+
+def test_gradients_that_nobody_computes_are_refused() -> None:
+    q, k = torch.randn(1, 6, 2, 64).bfloat16().requires_grad_(), torch.randn(1, 9, 2, 64).bfloat16()
+    out, lse = ckgen.torch.attention(q, k, k, with_lse=True)
+    with pytest.raises(UsageError, match="ckgen::attention has no gradient through lse"):
+        (out.sum() + lse.sum()).backward()
+    found, _ = torch.ops.ckgen.attention(q, k, k, *(None,) * 7, False, None, 0.0, 0, 0, False, 0.0, 0, 0)
+    with pytest.raises(UsageError, match=r"ckgen::attention's backward reads lse: call ckgen\.torch\.attention"):
+        found.sum().backward()
 
 
 def test_sizes_may_be_symbols() -> None:

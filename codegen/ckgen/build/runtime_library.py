@@ -53,6 +53,7 @@ class RuntimeProject:
     tuning: Sequence[Path] = ()
     kernel_sets: Sequence[Path] = ()
     device_code: bool = False
+    kernels: Sequence[str] = ()
 
     @property
     def tree(self) -> Path:
@@ -97,6 +98,7 @@ def _lists(project: RuntimeProject) -> Iterator[str]:
     """The arguments of ckgen_generate() that say what is generated; none where its own defaults do."""
     lists = {
         "SIGNATURES": project.signatures,
+        "KERNELS": project.kernels,
         "OPS": project.ops,
         "TUNING": project.tuning,
         "KERNEL_SETS": project.kernel_sets,

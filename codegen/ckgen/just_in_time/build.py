@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
+from ckgen.families.kernel_sets import OPS, kernel_set_files
 from ckgen.families.registry import families_of
 from ckgen.just_in_time.content import content_of
 from ckgen.just_in_time.errors import JitDisabled, JitFailure
@@ -35,6 +36,7 @@ class Request:
     ops: tuple[str, ...]
     targets: tuple[Target, ...]
     signatures: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
     tuning: tuple[Path, ...] = ()
     kernel_sets: tuple[Path, ...] = ()
     device_code: bool = False
@@ -42,7 +44,7 @@ class Request:
     @property
     def key(self) -> str:
         """The same for the same library: a hash of all that its bytes depend on."""
-        lists = (self.ops, map(str, self.targets), self.signatures, (str(self.device_code),))
+        lists = (self.ops, map(str, self.targets), self.signatures, self.kernels, (str(self.device_code),))
         counted = (str(len(self.tuning)), str(len(self.kernel_sets)))
         words = ("\n".join(one) for one in (*lists, counted))
         return content_of(words, (*self.tuning, *self.kernel_sets))
@@ -53,6 +55,7 @@ class Request:
             ("TARGETS", self.targets),
             ("OPS", self.ops),
             ("SIGNATURES", self.signatures),
+            ("KERNELS", self.kernels),
             ("TUNING", self.tuning),
             ("KERNEL_SETS", self.kernel_sets),
         )
@@ -65,6 +68,7 @@ def jit(
     targets: Iterable[str | Target] | str | None = None,
     *,
     signatures: Iterable[str] = (),
+    kernels: Iterable[str] = (),
     tuning: Iterable[Path | str] = (),
     kernel_sets: Iterable[Path | str] = (),
     device: str | None = None,
@@ -74,9 +78,11 @@ def jit(
     """Loads the library of these operations, and builds it first where that was not done before.
 
     ops: as `--ops` takes them, by default all. targets: such as "gfx942:304" or "native", by default this machine's own
-    GPU or CPU. signatures: names or patterns, in place of all. tuning: CSVs or folders in place of the shipped tables.
-    device: as `Library.load` takes it; where it is left out, the first target, simulated if it is no GPU of this
-    machine. device_code: GPU code too. say: hears each step of a build, which otherwise goes to stderr.
+    GPU or CPU. signatures: names or patterns, in place of all. kernels: likewise of instances; of GPU code, several are
+    compiled at once, and each once for all libraries of this machine. tuning: CSVs or folders in place of the shipped
+    tables. kernel_sets: files, or shipped sets by their names, beside the default one. device: as `Library.load` takes
+    it; where it is left out, the first target, simulated if it is no GPU of this machine. device_code: GPU code too.
+    say: hears each step of a build, which otherwise goes to stderr.
 
     Built libraries lie in ckgen's cache folder, one for each content of sources, tables, compiler and request; several
     processes build one once. Where CKGEN_DISABLE_JIT is set, only what is built already is loaded.
@@ -84,7 +90,7 @@ def jit(
     UsageError for words that nobody knows; JitDisabled says what to build ahead of time; JitFailure has the compiler's
     last words and the file with all of them.
     """
-    request = _request(ops, targets, signatures, tuning, kernel_sets, device_code)
+    request = _request(ops, targets, signatures, kernels, tuning, kernel_sets, device_code)
     path = _found(request) or _built(request, say or _to_stderr)
     names = [f"{NAME}_device"] if device_code else []
     return Library.load(path, [NAME], device if device is not None else _device_of(request), device_names=names)
@@ -94,27 +100,31 @@ def _request(
     ops: Iterable[str],
     targets: Iterable[str | Target] | str | None,
     signatures: Iterable[str],
+    kernels: Iterable[str],
     tuning: Iterable[Path | str],
     kernel_sets: Iterable[Path | str],
     device_code: bool,
 ) -> Request:
-    if isinstance(ops, str) or isinstance(signatures, str):
-        raise UsageError("ops and signatures are lists of words, such as ops=['gemm']")
+    if any(isinstance(one, str) for one in (ops, signatures, kernels)):
+        raise UsageError("ops, signatures and kernels are lists of words, such as ops=['gemm']")
     said = targets if isinstance(targets, str) or targets is None else ",".join(map(str, targets))
     found = parse_targets(said or "native", env={}, archs=load_archs(), native=native_target)
     families = tuple(family.name for family in families_of(ops)) if tuple(ops) else ()
-    tables, sets = (tuple(Path(one).resolve() for one in given) for given in (tuning, kernel_sets))
+    asked = [file for one in kernel_sets for file in kernel_set_files(Path(one), families or OPS)]
+    tables, sets = (tuple(Path(one).resolve() for one in given) for given in (tuning, asked))
     for one in (*tables, *sets):
         if not one.exists():
             raise UsageError(f"no such file or folder: {one}")
-    return Request(families, found, tuple(sorted(set(signatures))), tables, sets, device_code)
+    names = (tuple(sorted(set(signatures))), tuple(sorted(set(kernels))))
+    return Request(families, found, *names, tables, sets, device_code)
 
 
-def _device_of(request: Request) -> str:
+def _device_of(request: Request) -> str | None:
+    """Of `Library.load`: None is this machine's GPU, which its target's name would only simulate."""
     own = native_device()
-    if {own, own.any_sku} & {*request.targets}:
-        return "cpu" if own.gfx.startswith("x86") else str(own)
-    return str(request.targets[0])
+    if not {own, own.any_sku} & {*request.targets}:
+        return str(request.targets[0])
+    return "cpu" if own.gfx.startswith("x86") else None
 
 
 def _project(request: Request) -> RuntimeProject:
@@ -127,6 +137,7 @@ def _project(request: Request) -> RuntimeProject:
         request.tuning,
         request.kernel_sets,
         request.device_code,
+        request.kernels,
     )
 
 

@@ -20,13 +20,14 @@ class Native:
     """call(sites, options, tensors, stream): runs the site whose key is (key(tensors), options), without the GIL.
 
     stream: None for that of the tensors' framework. key(tensors): None where tensors are of a type that is not read.
-    site(numbers, block, patches, tensors, kept): see src/python/site.hpp. launch(site, addresses, stream): runs it.
+    site(numbers, block, patches, tensors, kept, allocate): see src/python/site.hpp. launch(site, addresses, stream):
+    runs it; the workspace is the caller's to allocate.
     read_with(type, exchange): objects of exactly this type are read, by torch's capsule of C functions or by None.
     """
 
     call: Callable[[dict[Key, Site], Any, tuple[Any, ...], int | None], Outcome]
     key: Callable[[tuple[Any, ...]], bytes | None]
-    site: Callable[[tuple[int, ...], bytes, bytes, bytes, object], Site]
+    site: Callable[[tuple[int, ...], bytes, bytes, bytes, object, Callable[[], Any] | None], Site]
     launch: Callable[[Site, tuple[int, ...], int], Outcome]
     read_with: Callable[[type, object], None]
 

@@ -193,6 +193,9 @@ class Library(Session):
         block_table: Any = None,
         max_q: int = 0,
         max_k: int = 0,
+        dropout: float = 0.0,
+        seed: int = 0,
+        offset: int = 0,
         dtype: str | None = None,
         signature: str | None = None,
         stream: Any = None,
@@ -209,14 +212,18 @@ class Library(Session):
         q: [B, Sq, Hq, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; out: [B, Sq, Hq, Dv]; Hk divides Hq. With seqstart_q
         and seqstart_k, int32 [B + 1], rows of all sequences lie one after the other, [rows, heads, D], the longest of
         max_q and max_k. With block_table, int32 [B, pages], and seqlen_k, int32 [B], k and v are pages
-        [pages, rows, Hk, D]. lse: fp32 [B, Hq, Sq] or [Hq, rows], natural logarithm.
+        [pages, rows, Hk, D], or of vectors of 16 bytes, x elements, [pages, Hk, D / x, rows, x] and [pages, Hk,
+        rows / x, Dv, x]. lse: fp32 [B, Hq, Sq] or [Hq, rows], natural logarithm.
         scale: 1 / sqrt(D) where it is None. window: (left, right) columns beside the diagonal, which ends at the last
         key, or starts at the first one of `top_left`; below 0 is no limit. bias: [1 or B, 1 or Hq, Sq, Sk] of q's type,
         or slopes fp32 [Hq] or [B, Hq]. sink: fp32 [Hq], a logit without value. descales: fp32 [1], of 8-bit types.
+        dropout: the share of P that is dropped, by the bytes that seed and offset, 64 bits each, draw; such calls are
+        planned anew each time.
         """
         has_lse = with_lse or lse is not None
         said = (
-            signature, dtype, scale, causal, window, top_left, sink_tokens, softcap, has_lse, max_q, max_k,
+            signature, dtype, scale, causal, window, top_left, sink_tokens, softcap, has_lse, max_q, max_k, dropout,
+            seed, offset,
         )  # fmt: skip
         wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
         operands = (
@@ -225,6 +232,60 @@ class Library(Session):
         results = self._pair(out, lse, has_lse, said, wishes, operands)
         found = self.invoke("fmha", said, wishes, results, operands, stream, workspace)
         return found if has_lse else found[0]
+
+    def attention_backward(
+        self,
+        dout: Any,
+        q: Any,
+        k: Any,
+        v: Any,
+        out: Any,
+        lse: Any,
+        *,
+        dq: Any = None,
+        dk: Any = None,
+        dv: Any = None,
+        dbias: Any = None,
+        dsink: Any = None,
+        with_dbias: bool = False,
+        with_dsink: bool = False,
+        scale: float | None = None,
+        causal: bool = False,
+        window: tuple[int, int] | None = None,
+        top_left: bool = False,
+        sink_tokens: int = 0,
+        softcap: float = 0.0,
+        bias: Any = None,
+        sink: Any = None,
+        seqstart_q: Any = None,
+        seqstart_k: Any = None,
+        max_q: int = 0,
+        max_k: int = 0,
+        dropout: float = 0.0,
+        seed: int = 0,
+        offset: int = 0,
+        signature: str | None = None,
+        stream: Any = None,
+        workspace: Any = None,
+        batch_invariant: bool = False,
+        num_threads: int = 0,
+        strategy: str = "any",
+        instance: str | None = None,
+        k_batch: int = 1,
+    ) -> tuple[Any, ...]:
+        """(dq, dk, dv, dbias, dsink) of what `attention` was given, from what it gave with lse and dout, the gradient
+        by its result. dbias, of a bias of elements, and dsink are None unless they are asked for or given.
+
+        All have the type of q, but dsink fp32, and the shapes of what they are gradients of. Deterministic. Where
+        any is given, all of dq, dk and dv are. Errors as of `attention`.
+        """
+        said = (
+            signature, None, scale, causal, window, top_left, sink_tokens, softcap, False, max_q, max_k, dropout, seed,
+            offset, True, with_dbias, with_dsink,
+        )  # fmt: skip
+        wishes = (True, batch_invariant, num_threads, strategy, instance, k_batch)
+        operands = (q, k, v, out, lse, dout, bias, sink, seqstart_q, seqstart_k, None, None)
+        return self.invoke("fmha", said, wishes, (dq, dk, dv, dbias, dsink), operands, stream, workspace)
 
     def _pair(
         self,

@@ -19,10 +19,10 @@ from ckgen.runtime.functions import ARGS_OF_OP
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import RuntimeLibrary
 from ckgen.runtime.native import Key, Native, Outcome, Site
-from ckgen.tensors.allocate import Maker, maker_like
+from ckgen.tensors.allocate import Maker, bytes_like, maker_like
 from ckgen.tensors.sources import view
 from ckgen.tensors.stream import stream_address, stream_of
-from ckgen.tensors.view import TensorView
+from ckgen.tensors.view import PlaceKind, TensorView
 
 MOST_SITES = 4096
 """Problems whose plans are kept; beyond, all are dropped and made again as they are asked for."""
@@ -116,7 +116,7 @@ class Session:
         makers = bound.makers.get((key, said)) if key is not None else None
         if makers is None:
             makers = _makers(said, results, operands)
-            if key is not None:
+            if key is not None and _is_kept(said):
                 _keep(bound.makers, (key, said), makers)
         return tuple(one if maker is None else maker() for one, maker in zip(results, makers, strict=True))
 
@@ -128,14 +128,16 @@ class Session:
         names = (*call.names(given), WORKSPACE)
         views = {n: view(n, t) for n, t in zip(names, tensors, strict=True) if t is not None}
         made = _Call(self, bound.device, FAMILIES[op].op, call, given, views)
-        site = made.site(made.plan(CallWishes(*wishes)))
+        plan = made.plan(CallWishes(*wishes))
+        allocate = made.workspace_maker(plan, stream)
+        site = made.site(plan, allocate)
         for tensor in tensors:
             if tensor is not None:
                 self._native.read_alike(tensor)
         key = self._native.key(tensors)
-        if key is not None:
+        if key is not None and call.is_kept(given):
             _keep(bound.sites, (key, said), site)
-        return made.launch(site, stream)
+        return made.launch(site, stream, allocate)
 
 
 class _Call:
@@ -172,8 +174,19 @@ class _Call:
             text = f"{self._called.signature} on {self._device}: {failure}{named}"
             raise failure_of(failure.code, text) from None
 
-    def site(self, plan: Plan) -> Site:
-        """The plan with the arguments' struct."""
+    def workspace_maker(self, plan: Plan, stream: int | None) -> Maker | None:
+        """Of torch, which frees memory in the order of its current stream and keeps what a captured graph has of it.
+
+        None where the plan asks for none, the caller brings it, or the pool has it: on CPUs, for tensors of other
+        frameworks, and on a stream that is given, which may be another than the current one.
+        """
+        has_pool = self._place.kind is PlaceKind.CPU or stream is not None
+        if has_pool or WORKSPACE in self._views or not plan.workspace_size:
+            return None
+        return bytes_like((one.owner for one in self._views.values()), plan.workspace_size)
+
+    def site(self, plan: Plan, allocate: Maker | None) -> Site:
+        """The plan with the arguments' struct. allocate: makes the workspace that calls do not bring."""
         if plan.refusal:
             raise failure_of(1, plan.refusal)
         check_workspace(self._views, plan)
@@ -181,7 +194,7 @@ class _Call:
         block = Block.of(ARGS_OF_OP[self._op], self._called.fields, numbers)
         dispatcher = self._session.dispatcher
         pooled, run = dispatcher.run_addresses(ARGS_OF_OP[self._op])
-        has_workspace = WORKSPACE in self._views
+        has_workspace = WORKSPACE in self._views or allocate is not None
         plan_address, own_address = plan.address, dispatcher.address
         of_run = (pooled, run if has_workspace else 0, own_address, plan_address)
         kinds = tuple(getattr(one.owner, "dtype", None) for one in self._views.values())
@@ -191,6 +204,7 @@ class _Call:
             bytes(block.patches),
             b"".join(self._tensor(name) for name in self._names),
             (plan, dispatcher, self._device, kinds),
+            allocate,
         )
 
     def _tensor(self, name: str) -> bytes:
@@ -199,15 +213,20 @@ class _Call:
             return _TENSOR.pack(0, 1, 0)
         return _TENSOR.pack(one.extent, alignment(one), int(name in self._written or name == WORKSPACE))
 
-    def launch(self, site: Site, stream: int | None) -> Outcome:
-        """Runs it."""
-        views = tuple(self._views.values())
-        addresses = tuple(self._views[name].address if name in self._views else 0 for name in self._names)
-        return self._session._native.launch(site, addresses, stream_of(views, self._place, stream))
+    def launch(self, site: Site, stream: int | None, allocate: Maker | None) -> Outcome:
+        """Runs it, as the site was made."""
+        native, views = self._session._native, self._views
+        if allocate is not None:
+            made = allocate()
+            native.read_alike(made)
+            views = {**views, WORKSPACE: view(WORKSPACE, made)}
+        addresses = tuple(views[name].address if name in views else 0 for name in self._names)
+        return native.launch(site, addresses, stream_of(tuple(views.values()), self._place, stream))
 
     def run(self, plan: Plan, stream: int | None) -> Outcome:
         """Once, with a plan of the caller's."""
-        return self.launch(self.site(plan), stream)
+        allocate = self.workspace_maker(plan, stream)
+        return self.launch(self.site(plan, allocate), stream, allocate)
 
 
 def _makers(said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Maker | None, ...]:
@@ -230,6 +249,12 @@ def _call_of(op: str) -> OperationCall:
     if call is None:
         raise UsageError(f"{op} is not called with tensors")
     return call
+
+
+def _is_kept(said: tuple[Any, ...]) -> bool:
+    op, options, *_ = said
+    call = _call_of(op)
+    return call.is_kept(call.options_type(*options))
 
 
 def _keep(kept: dict[Key, Any], key: Key, value: Any) -> None:

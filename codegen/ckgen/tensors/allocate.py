@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,15 @@ def maker_like(tensor: Any, shape: tuple[int, ...], dtype: DType) -> Maker:
     if isinstance(tensor, np.ndarray):
         return partial(np.empty, shape, numpy_dtype(dtype))
     raise DTypeMismatch(f"out is left out, and nobody knows how {type(tensor).__name__!r} allocates: give out=")
+
+
+def bytes_like(tensors: Iterable[Any], size: int) -> Maker | None:
+    """Of torch, on the device of the first tensor of torch's; None where none is, as its allocator alone is of use."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    device = next((one.device for one in tensors if isinstance(one, torch.Tensor)), None)
+    return None if device is None else partial(torch.empty, size, dtype=torch.int8, device=device)
 
 
 def numpy_dtype(dtype: DType) -> Any:

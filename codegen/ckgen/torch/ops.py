@@ -1,7 +1,7 @@
-"""The operations, registered with torch.library: kernels, and what they give without running.
+"""The products, registered with torch.library: kernels, and what they give without running.
 
 Each is a function of this module and `torch.ops.ckgen.<name>`; arguments mean what the method of `ckgen.Library` says.
-Only gemm without scales, bias and epilogue has a backward; it asks the library for the layouts of both gradients.
+gemm without scales, bias and epilogue has a backward, which asks the library for the layouts of both gradients.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _gemm_shape(
     signature: str | None,
 ) -> Tensor:
     batch = a.shape[:-2] if a.dim() == 3 else b.shape[:-2]
-    return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=_result(a, dtype, signature))
+    return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=result_type(a, dtype, signature))
 
 
 def _grouped(
@@ -101,7 +101,7 @@ def _grouped_shape(
     signature: str | None,
 ) -> list[Tensor]:
     return [
-        x.new_empty((x.shape[0], y.shape[1]), dtype=_result(x, dtype, signature)) for x, y in zip(a, b, strict=True)
+        x.new_empty((x.shape[0], y.shape[1]), dtype=result_type(x, dtype, signature)) for x, y in zip(a, b, strict=True)
     ]
 
 
@@ -156,74 +156,10 @@ def _moe_shape(
     preshuffled: bool,
     signature: str | None,
 ) -> Tensor:
-    return a.new_empty((a.shape[0], w2.shape[1]), dtype=_result(a, dtype, signature))
+    return a.new_empty((a.shape[0], w2.shape[1]), dtype=result_type(a, dtype, signature))
 
 
-def _attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Tensor | None,
-    sink: Tensor | None,
-    seqstart_q: Tensor | None,
-    seqstart_k: Tensor | None,
-    seqlen_k: Tensor | None,
-    block_table: Tensor | None,
-    scale: float | None,
-    causal: bool,
-    window: Sequence[int] | None,
-    softcap: float,
-    max_q: int,
-    max_k: int,
-    with_lse: bool,
-) -> tuple[Tensor, Tensor]:
-    found = current().attention(
-        q,
-        k,
-        v,
-        bias=bias,
-        sink=sink,
-        seqstart_q=seqstart_q,
-        seqstart_k=seqstart_k,
-        seqlen_k=seqlen_k,
-        block_table=block_table,
-        scale=scale,
-        causal=causal,
-        window=(window[0], window[1]) if window is not None else None,
-        softcap=softcap,
-        max_q=max_q,
-        max_k=max_k,
-        with_lse=with_lse,
-    )
-    return (found[0], found[1]) if with_lse else (found, q.new_empty(0, dtype=torch.float32))
-
-
-def _attention_shape(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Tensor | None,
-    sink: Tensor | None,
-    seqstart_q: Tensor | None,
-    seqstart_k: Tensor | None,
-    seqlen_k: Tensor | None,
-    block_table: Tensor | None,
-    scale: float | None,
-    causal: bool,
-    window: Sequence[int] | None,
-    softcap: float,
-    max_q: int,
-    max_k: int,
-    with_lse: bool,
-) -> tuple[Tensor, Tensor]:
-    out = q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=_result(q, None, None))
-    rows: tuple[int, ...] = (0,)
-    if with_lse:
-        rows = (q.shape[1], q.shape[0]) if seqstart_q is not None else (q.shape[0], q.shape[2], q.shape[1])
-    return out, q.new_empty(rows, dtype=torch.float32)
-
-
-def _result(a: Tensor, dtype: str | None, signature: str | None) -> torch.dtype:
+def result_type(a: Tensor, dtype: str | None, signature: str | None) -> torch.dtype:
     """The type of a result, as the library has it."""
     if signature is not None:
         from ckgen.families.gemm.signature import parse_signature
@@ -263,12 +199,10 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
 _GEMM = torch.library.custom_op("ckgen::gemm", _gemm, mutates_args=())
 _GROUPED = torch.library.custom_op("ckgen::grouped", _grouped, mutates_args=())
 _MOE = torch.library.custom_op("ckgen::moe", _moe, mutates_args=())
-_ATTENTION = torch.library.custom_op("ckgen::attention", _attention, mutates_args=())
 for _op, _shape in (
     (_GEMM, _gemm_shape),
     (_GROUPED, _grouped_shape),
     (_MOE, _moe_shape),
-    (_ATTENTION, _attention_shape),
 ):
     _op.register_fake(_shape)
 _GEMM.register_autograd(_backward, setup_context=_keep)
@@ -338,30 +272,3 @@ def moe(
         a, w1, w2, topk_ids, topk_weights, *scales, activation, weight_first, said, quant, preshuffled, signature
     )  # fmt: skip
     return found
-
-
-def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    bias: Tensor | None = None,
-    sink: Tensor | None = None,
-    seqstart_q: Tensor | None = None,
-    seqstart_k: Tensor | None = None,
-    seqlen_k: Tensor | None = None,
-    block_table: Tensor | None = None,
-    scale: float | None = None,
-    causal: bool = False,
-    window: tuple[int, int] | None = None,
-    softcap: float = 0.0,
-    max_q: int = 0,
-    max_k: int = 0,
-    with_lse: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """softmax(scale · q kᵀ) v: `ckgen.Library.attention` for torch.compile; (out, lse) with `with_lse`."""
-    indices = (seqstart_q, seqstart_k, seqlen_k, block_table)
-    out, lse = _ATTENTION(
-        q, k, v, bias, sink, *indices, scale, causal, window, softcap, max_q, max_k, with_lse
-    )  # fmt: skip
-    return (out, lse) if with_lse else out

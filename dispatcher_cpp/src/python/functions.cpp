@@ -35,6 +35,7 @@ const Site* site_of(PyObject* capsule) noexcept {
 void end_site(PyObject* capsule) {
   if (const Site* site = site_of(capsule)) {
     Py_DecRef(site->kept);
+    if (site->allocate != nullptr) Py_DecRef(site->allocate);
     delete site;
   }
 }
@@ -95,6 +96,19 @@ bool stream_of(PyObject* given, const Tensors& tensors, void*& stream) noexcept 
   return tensors.stream_of != nullptr && tensors.stream_of(tensors.device_type, tensors.device_id, &stream) == 0;
 }
 
+/// Workspace of the tensors' framework, freed behind the launch on the stream that it was made on. null with an error.
+PyObject* workspace_of(const Site& site, std::uint64_t& address) noexcept {
+  PyObject* const made = PyObject_CallNoArgs(site.allocate);
+  TensorPlace place;
+  KeyWords unused;
+  if (made == nullptr || read(made, place, unused)) {
+    address = place.address;
+    return made;
+  }
+  Py_DecRef(made);
+  return PyErr_NoMemory();
+}
+
 /// call(sites, options, tensors, stream): runs the site of these options and tensors. None where there is none that
 /// may run as it is.
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
@@ -117,7 +131,9 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   void* stream = nullptr;
   if (!is_current(*site) || !takes(*site, tensors.addresses.data()) || !stream_of(arguments[3], tensors, stream))
     return new_none();
-  return launch(*site, tensors.addresses.data(), stream);
+  if (site->allocate == nullptr) return launch(*site, tensors.addresses.data(), stream);
+  const Owned workspace(workspace_of(*site, tensors.addresses[site->workspace]));
+  return workspace ? launch(*site, tensors.addresses.data(), stream) : nullptr;
 }
 
 /// key(tensors): the bytes by which `call` will look for a site; None where it never will.
@@ -141,9 +157,9 @@ bool copy_bytes(PyObject* bytes, std::vector<Value>& out) noexcept {
   return true;
 }
 
-/// site(numbers, block, patches, tensors, kept): a capsule of a Site; `numbers` are its first six fields.
+/// site(numbers, block, patches, tensors, kept, allocate): a capsule of a Site; `numbers` are its first six fields.
 PyObject* site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 5) return new_none();
+  if (count != 6) return new_none();
   std::array<std::uint64_t, 6> numbers;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     PyObject* const number = PyTuple_GetItem(arguments[0], static_cast<Py_ssize_t>(i));
@@ -166,6 +182,10 @@ PyObject* site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   PyObject* const capsule = PyCapsule_New(made.get(), kSite, end_site);
   if (capsule == nullptr) return nullptr;
   Py_IncRef(made->kept);
+  if (arguments[5] != none()) {
+    made->allocate = arguments[5];
+    Py_IncRef(made->allocate);
+  }
   made.release();
   return capsule;
 }

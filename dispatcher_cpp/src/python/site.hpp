@@ -34,6 +34,7 @@ struct Site {
   const ckgen_plan* plan;
   std::uint64_t generation;          // of the dispatcher when the plan was asked for
   std::uint64_t workspace;           // which tensor it is, where `run` is there
+  PyObject* allocate;                // makes the workspace of a call that brings none; null: nobody does
   std::vector<unsigned char> block;  // the arguments' struct, and behind it what it points to
   std::vector<SitePatch> patches;
   std::vector<SiteTensor> tensors;

@@ -36,6 +36,7 @@ CKGEN_PYTHON PyObject* PyErr_Occurred();
 CKGEN_PYTHON void PyEval_RestoreThread(void*);
 CKGEN_PYTHON void* PyEval_SaveThread();
 CKGEN_PYTHON unsigned long long PyLong_AsUnsignedLongLong(PyObject*);
+CKGEN_PYTHON PyObject* PyObject_CallNoArgs(PyObject*);
 CKGEN_PYTHON PyObject* PyObject_GetAttr(PyObject*, PyObject*);
 CKGEN_PYTHON PyObject* PyObject_Type(PyObject*);
 CKGEN_PYTHON PyObject* PyTuple_GetItem(PyObject*, Py_ssize_t);

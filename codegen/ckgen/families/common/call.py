@@ -54,6 +54,10 @@ class OperationCall(ABC):
     def names(self, options: Any) -> tuple[str, ...]:
         """The tensors of a call in order, results first; absent ones too."""
 
+    def is_kept(self, options: Any) -> bool:
+        """Whether a later call may be the same: false where the options hold what is another in each."""
+        return True
+
     @abstractmethod
     def results(self, views: Views, options: Any) -> Mapping[str, Result]:
         """What is written. TensorError where the tensors make no call, UsageError where a signature means nothing."""

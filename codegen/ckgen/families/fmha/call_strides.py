@@ -11,6 +11,7 @@ from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.tensors.dtypes import expect_dtype
 from ckgen.tensors.errors import ShapeMismatch
+from ckgen.tensors.layout import expect_shape
 from ckgen.tensors.view import TensorView
 
 
@@ -19,6 +20,13 @@ def strides_of(view: TensorView, is_varlen: bool) -> dict[str, int]:
     if is_varlen:
         return {"row": view.strides[0], "head": view.strides[1], "batch": 0}
     return {"row": view.strides[1], "head": view.strides[2], "batch": view.strides[0]}
+
+
+def cache_strides(view: TensorView, of_vectors: bool) -> dict[str, int]:
+    """Of pages [pages, rows, heads, hdim]; of pages of vectors those of pages and heads alone are read."""
+    if of_vectors:
+        return {"row": 0, "head": view.strides[1], "batch": view.strides[0]}
+    return strides_of(view, is_varlen=False)
 
 
 def bias_fields(views: Views, signature: FmhaSignature, shape: FmhaShape) -> dict[str, Any]:
@@ -41,17 +49,25 @@ def bias_fields(views: Views, signature: FmhaSignature, shape: FmhaShape) -> dic
         raise ShapeMismatch(
             f"bias has shape {bias.shape}, and {wanted} is asked for, with 1 for all of a batch or heads"
         )
+    return {"bias": At("bias"), "bias_strides": bias_strides(bias)}
+
+
+def bias_strides(bias: TensorView) -> dict[str, int]:
+    """Of [1 or B, 1 or H, Sq, Sk]: 0 where all of a batch or heads share it."""
     batch, head = (s if n > 1 else 0 for s, n in zip(bias.strides[:2], bias.shape[:2], strict=True))
-    return {"bias": At("bias"), "bias_strides": {"row": bias.strides[2], "head": head, "batch": batch}}
+    return {"row": bias.strides[2], "head": head, "batch": batch}
 
 
-def lse_fields(views: Views, has_lse: bool) -> dict[str, Any]:
-    """fp32 [B, H, Sq], of varlen [H, rows]."""
-    if not has_lse:
-        refuse_beside(views, ("lse",), "the signature writes none: with_lse=True")
-        return {}
+def lse_shape(shape: FmhaShape, is_varlen: bool) -> tuple[int, ...]:
+    """[B, H, Sq], of varlen [H, rows]."""
+    return (shape.heads_q, shape.total_q) if is_varlen else (shape.batch, shape.heads_q, shape.seqlen_q)
+
+
+def lse_fields(views: Views, shape: FmhaShape, is_varlen: bool) -> dict[str, Any]:
+    """fp32 in the shape of `lse_shape`."""
     lse = need(views, "lse")
     expect_dtype(lse, DType.FP32)
+    expect_shape(lse, lse_shape(shape, is_varlen), why="of a logarithm per row and head")
     if lse.strides[-1] != 1 and lse.shape[-1] > 1:
         raise ShapeMismatch(f"lse's rows {lse.strides} have gaps")
     batch = lse.strides[0] if len(lse.shape) == 3 else 0

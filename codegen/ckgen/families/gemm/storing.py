@@ -30,7 +30,7 @@ def quantize(
     (n, k), 1 x 128 for A and 128 x 128 for B; mx, e8m0 [..., rows, ceil(K/32)], OCP's powers of two. A scale is the
     largest magnitude over the type's largest value, and 1 where all are zero.
     """
-    kind, quant = _dtype(dtype), _scheme(scheme)
+    kind, quant = _dtype(dtype), scheme_of(scheme)
     exact = np.asarray(values, np.float64)
     if exact.ndim < 2 or not np.isfinite(exact).all():
         raise UsageError("values are finite, [..., rows, K]")
@@ -61,11 +61,18 @@ def pack_4bit(values: Array) -> Array:
 
 def preshuffle_b(weights: Array) -> Array:
     """Weights [..., N, K] in the order of ckgen/preshuffle.hpp, AITER's shuffle_weight of (16, 16); the same shape."""
-    rows, row_bytes = weights.shape[-2], weights.shape[-1] * weights.itemsize
-    if weights.ndim < 2 or rows % _ALIGNED_ROWS or row_bytes % _ALIGNED_BYTES:
+    return reference.preshuffle(shuffled_rows(weights)).reshape(-1).view(weights.dtype).reshape(weights.shape)
+
+
+def shuffled_rows(weights: Array) -> npt.NDArray[np.uint8]:
+    """The bytes of weights [..., N, K], [matrices, N, bytes of K]; UsageError where they have no such order."""
+    if weights.ndim < 2 or weights.shape[-2] % _ALIGNED_ROWS or weights.shape[-1] * weights.itemsize % _ALIGNED_BYTES:
         raise UsageError(f"{weights.shape} of {weights.dtype}: N is a multiple of 16 and K one of 32 bytes")
-    raw = np.ascontiguousarray(weights).view(np.uint8).reshape(-1, rows, row_bytes)
-    return reference.preshuffle(raw).reshape(-1).view(weights.dtype).reshape(weights.shape)
+    return (
+        np.ascontiguousarray(weights)
+        .view(np.uint8)
+        .reshape(-1, weights.shape[-2], weights.shape[-1] * weights.itemsize)
+    )
 
 
 def shuffle_mx_scale(scales: Array) -> Array:
@@ -82,7 +89,8 @@ def _dtype(name: str) -> DType:
     return found
 
 
-def _scheme(name: str) -> Quant:
+def scheme_of(name: str) -> Quant:
+    """UsageError for no scheme."""
     known = [str(one) for one in Quant if one is not Quant.NONE]
     if name not in known:
         raise UsageError(f"scheme is {name!r}, and schemes are {', '.join(known)}")

@@ -1,0 +1,106 @@
+"""AITER's attention of one query per sequence over a KV cache in pages."""
+
+# ruff: noqa: N803
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ckgen.torch.aiter.refused import CHOSEN, Refused, refuse
+from ckgen.torch.attention import attention
+
+
+def paged_attention_v1(
+    out: Tensor,
+    workspace_buffer: Tensor | None,
+    query: Tensor,
+    key_cache: Tensor,
+    value_cache: Tensor,
+    scale: float,
+    block_tables: Tensor,
+    cu_query_lens: Tensor | None,
+    context_lens: Tensor,
+    max_context_len: int,
+    alibi_slopes: Tensor | None,
+    kv_cache_dtype: str,
+    kv_cache_layout: str,
+    logits_soft_cap: float,
+    k_scale: Tensor | None,
+    v_scale: Tensor | None,
+    fp8_out_scale: Tensor | None = None,
+    partition_size: int = 256,
+    mtp: int = 1,
+    sliding_window: int = 0,
+) -> Tensor:
+    """query [sequences, Hq, D]; caches [pages, rows, Hk, D] of layout NHD, [pages, Hk, rows, D] of HND, of its type.
+
+    The last `sliding_window` keys are seen, 0: all. workspace_buffer and partition_size are the kernels' own affair.
+    """
+    _refuse_form("paged_attention_v1", query, context_lens, kv_cache_dtype, mtp)
+    refuse(fp8_out_scale, "fp8_out_scale", "O has the type of Q")
+    if kv_cache_layout not in ("NHD", "HND"):
+        raise Refused(f"paged_attention_v1: kv_cache_layout {kv_cache_layout}: layouts are NHD and HND")
+    if logits_soft_cap and alibi_slopes is not None:
+        raise Refused("paged_attention_v1: logits_soft_cap with alibi_slopes: no signature has both")
+    k, v = (one if kv_cache_layout == "NHD" else one.transpose(1, 2) for one in (key_cache, value_cache))
+    window = (sliding_window - 1, 0) if sliding_window else None
+    found = _attend(
+        query, k, v, block_tables, context_lens, max_context_len,
+        scale=scale, bias=alibi_slopes, softcap=logits_soft_cap, window=window,
+    )  # fmt: skip
+    return out.copy_(found)
+
+
+def pa_fwd_asm(
+    Q: Tensor,
+    K: Tensor,
+    V: Tensor,
+    block_tables: Tensor,
+    context_lens: Tensor,
+    block_tables_stride0: int,
+    max_qlen: int = 1,
+    K_QScale: Tensor | None = None,
+    V_QScale: Tensor | None = None,
+    out_: Tensor | None = None,
+    qo_indptr: Tensor | None = None,
+    high_precision: int | None = 1,
+    kernelName: str | None = None,
+) -> Tensor:
+    """Q [sequences, Hq, D]; caches of vectors of 16 bytes, x elements: K [pages, Hk, D / x, rows, x] and V [pages, Hk,
+    rows / x, D, x], of Q's type. The scale is 1 / sqrt(D)."""
+    _refuse_form("pa_fwd_asm", Q, context_lens, "auto", max_qlen)
+    refuse(K_QScale, "K_QScale", "a cache has the type of Q")
+    refuse(V_QScale, "V_QScale", "a cache has the type of Q")
+    refuse(qo_indptr, "qo_indptr", "a sequence has one query")
+    refuse(kernelName, "kernelName", CHOSEN)
+    if block_tables_stride0 != block_tables.stride(0):
+        raise Refused(f"pa_fwd_asm: block_tables_stride0 {block_tables_stride0}, and block_tables has another")
+    # a mask that ends at the last key hides nothing from one query, and kernels of vectors have one
+    found = _attend(Q, K, V, block_tables, context_lens, block_tables.shape[1] * K.shape[3], causal=True)
+    return found if out_ is None else out_.copy_(found)
+
+
+def paged_attention_rocm(*arguments: Any, **named: Any) -> Tensor:
+    """Refused: no kernel reads a value_cache [pages, Hk, D, rows]."""
+    raise Refused(
+        "paged_attention_rocm: value_cache lies in columns [pages, heads, head_size, rows], which no kernel reads: "
+        "keep it as pa_fwd_asm takes it, [pages, heads, rows / x, head_size, x], or as paged_attention_v1 does"
+    )
+
+
+def _refuse_form(name: str, query: Tensor, context_lens: Tensor, kv_cache_dtype: str, queries: int) -> None:
+    if queries != 1 or query.shape[0] != context_lens.shape[0]:
+        raise Refused(f"{name}: more than one query of a sequence: flash_attn_varlen_func with block_table")
+    if kv_cache_dtype != "auto":
+        raise Refused(f"{name}: kv_cache_dtype {kv_cache_dtype}: a cache of 8 bits is an argument of Library.attention")
+
+
+def _attend(
+    query: Tensor, k: Tensor, v: Tensor, block_tables: Tensor, context_lens: Tensor, longest: int, **said: Any
+) -> Tensor:
+    found = attention(
+        query[:, None], k, v, block_table=block_tables.int(), seqlen_k=context_lens.int(), max_k=longest, **said
+    )
+    assert isinstance(found, Tensor)
+    return found[:, 0]
