@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,12 @@ def linked_checkout(folder: Path, left_out: set[str]) -> Path:
         if entry.name not in {"build", ".git", ".venv", *left_out}:
             (folder / entry.name).symlink_to(entry)
     return folder
+
+
+def copy_tree(part: str, folder: Path) -> None:
+    """A folder of the checkout beneath another, with what Python compiled of it: each of the many commands that a test
+    runs there would compile it again. What another process is just writing is left out."""
+    shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.pyc.*"))
 
 
 def objects_of_a_checkout(folder: Path) -> dict[str, str]:

@@ -240,7 +240,7 @@ class Layer {
     ASSERT_TRUE(sort_tokens(ids.data(), weights.data(), sizes.tokens, sizes.routing, shape.block_m, sorted));
   }
 
-  std::mt19937 random_;
+  std::minstd_rand random_;
   bool scaled_a_;
   std::vector<std::int32_t> token_ids_, expert_ids_;
   std::vector<float> sorted_weights_;

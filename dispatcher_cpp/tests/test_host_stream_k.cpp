@@ -47,8 +47,11 @@ class Data {
     x.batch_stride_a = (a_is_row_major(t.layout) ? c.m : c.k) * x.lda + 2;
     x.batch_stride_b = 0;  // shared by all batches
     x.batch_stride_c = c.m * x.ldc + 7;
+    const std::int64_t size_of_b = (b_is_row_major(t.layout) ? c.k : c.n) * x.ldb;
     a = fill(t.a, x.batch_stride_a * c.batch);
-    b = fill(t.b, (b_is_row_major(t.layout) ? c.k : c.n) * x.ldb);
+    b = fill(t.b, size_of_b);
+    a_values_ = values(t.a, a, x.batch_stride_a * c.batch);
+    b_values_ = values(t.b, b, size_of_b);
     result.assign(static_cast<std::size_t>(bytes_of(t.c, x.batch_stride_c * c.batch)), 0xcd);
     for (std::int64_t i = 0; i < std::max(c.m, c.n) * c.batch; ++i) {
       a_scale.push_back(0.5F + next());
@@ -67,11 +70,11 @@ class Data {
 
   float a_at(std::int64_t i, std::int64_t m, std::int64_t k) const {
     const bool rows = a_is_row_major(case_.traits.layout);
-    return get(case_.traits.a, a, i * args.batch_stride_a + (rows ? m * args.lda + k : k * args.lda + m));
+    return a_values_.data()[i * args.batch_stride_a + (rows ? m * args.lda + k : k * args.lda + m)];
   }
   float b_at(std::int64_t k, std::int64_t n) const {
     const bool rows = b_is_row_major(case_.traits.layout);
-    return get(case_.traits.b, b, rows ? k * args.ldb + n : n * args.ldb + k);
+    return b_values_.data()[rows ? k * args.ldb + n : n * args.ldb + k];
   }
   double c_at(std::int64_t i, std::int64_t m, std::int64_t n) const {
     const std::int64_t at = i * args.batch_stride_c + m * args.ldc + n;
@@ -107,6 +110,11 @@ class Data {
     }
     return bytes;
   }
+  static std::vector<float> values(DType t, const Bytes& from, std::int64_t count) {
+    std::vector<float> all(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = get(t, from, static_cast<std::int64_t>(i));
+    return all;
+  }
   static float get(DType t, const Bytes& from, std::int64_t i) {
     if (t == DType::int8) return static_cast<float>(static_cast<signed char>(from[static_cast<std::size_t>(i)]));
     std::uint32_t code = 0;
@@ -118,6 +126,7 @@ class Data {
   }
 
   Case case_;
+  std::vector<float> a_values_, b_values_;
   std::uint32_t state_ = 7;
 };
 

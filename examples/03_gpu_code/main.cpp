@@ -1,4 +1,4 @@
-// An int8 GEMM whose GPU code is linked in: which archs it was built for, and what a launch would need on each.
+// A batched GEMM whose GPU code is linked in: which archs it was built for, and what a launch would need on each.
 #include <cstdint>
 #include <cstdio>
 
@@ -26,7 +26,7 @@ int main() {
   }
 
   const ckgen::Dispatcher dispatcher(registry);
-  const auto problem = ckgen::gemm("a8w8:int8").shape(200, 1280, 8192);
+  const auto problem = ckgen::gemm("batched_bf16").shape(1, 1280, 8192).batch(16);
   const ckgen::Device here = ckgen::Device::current();
   const bool on_gpu = here.kind() == ckgen::DeviceKind::gpu;
   const auto plan = dispatcher.plan(problem, on_gpu ? here : ckgen::Device::simulated("gfx942"));

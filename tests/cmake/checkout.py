@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
-from cpp_build import ROOT
+from cpp_build import copy_tree
 
 PARTS = ("codegen", "templates", "arch_specs", "dispatcher_cpp/include", "dispatcher_cpp/cmake")
 
@@ -14,11 +13,8 @@ PARTS = ("codegen", "templates", "arch_specs", "dispatcher_cpp/include", "dispat
 def copy_checkout(folder: Path) -> Path:
     """The copy at `folder`; `folder/ckgen` is its command."""
     for part in PARTS:
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    command(
-        folder / "ckgen",
-        f'PYTHONPATH="{folder}/codegen" PYTHONDONTWRITEBYTECODE=1 exec "{sys.executable}" -m ckgen "$@"',
-    )
+        copy_tree(part, folder)
+    command(folder / "ckgen", f'PYTHONPATH="{folder}/codegen" exec "{sys.executable}" -m ckgen "$@"')
     return folder
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,9 +91,16 @@ def touch(path: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=["Ninja", "Unix Makefiles"])
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Module-wide: each test leaves it built; a test restores what it edits."""
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Module-wide: each test leaves it built; a test restores what it edits. Both generators compile the same text."""
     folder = tmp_path_factory.mktemp("incremental")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CCACHE_BASEDIR", str(folder))
+        yield configured(folder, request.param)
+
+
+def configured(folder: Path, generator: str) -> Project:
+    """The project in that folder, built once."""
     checkout = copy_checkout(folder / "check out")
     shutil.copytree(PROJECT, folder / "source")
     made = Project(folder / "source", folder / "build", checkout)
@@ -101,7 +108,7 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     (made.source / "set.yaml").write_text(KERNEL_SET)
     made.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8 + FP8)
     options = (f"-DCHECKOUT={checkout}", f"-DVERSION={ckgen.__version__}", f"-DCKGEN_EXECUTABLE={checkout / 'ckgen'}")
-    done = cpp_build.configure(made.source, made.folder, *options, generator=request.param)
+    done = cpp_build.configure(made.source, made.folder, *options, generator=generator)
     assert done.returncode == 0, done.stdout
     first = made.build()
     assert first.ok, first.log

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -38,8 +37,8 @@ def run_readme(example: str, folder: Path) -> str:
 def checkout(folder: Path) -> Path:
     """The checkout as the examples see it, with copies of them and of the generator, which looks beside itself."""
     cpp_build.linked_checkout(folder, {"examples", "codegen"})
-    shutil.copytree(EXAMPLES, folder / "examples")
-    shutil.copytree(cpp_build.ROOT / "codegen", folder / "codegen", ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("examples", "codegen"):
+        cpp_build.copy_tree(part, folder)
     return folder
 
 

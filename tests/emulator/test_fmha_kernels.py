@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.amd, pytest.mark.slow]
 
 CONFIG = CkTileFmhaConfig(FmhaPipeline.QR_ASYNC, 128, 64, 32, 64, 32, 64, (4, 1, 1), Tile(32, 32, 16))
 SIGNATURE = parse_canonical("fmha_bf16_varlen_masked_lse")
-ARCHS = ("gfx942", "gfx950")
+ARCHS = ("gfx942", pytest.param("gfx950", marks=pytest.mark.long))
 KNOWN = {"lds_race"}
 """docs/upstream/ck_tile_fmha.md"""
 PLAIN = FmhaProblem((130,), (70,))
