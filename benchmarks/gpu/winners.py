@@ -1,6 +1,6 @@
 """A tuning table of what `on_device table` timed, to stdout.
 
-    python winners.py TABLE.csv DEVICE DRIVER ROUNDS DATE > h100_fp8_tuned_gemm.csv
+    python winners.py TABLE.csv DEVICE DRIVER ROUNDS DATE > hopper_fp8_tuned_gemm.csv
 
 DEVICE is the driver's name of it: rows of another product than an H100 say so in a column `sku`. Of each problem our
 fastest kernel; of those within 1 % of it the one that is fastest or so on most problems. Where answers of cuBLASLt were

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ckgen.families.common.providers import is_provider
 from ckgen.families.common.signature import Signature
 from ckgen.families.common.unit import HeuristicPlan, Table, UnitPlan
 from ckgen.families.registry import family_of, make_instance
@@ -49,15 +50,21 @@ class SharedRows:
         return family_of(signature).table_of(target, signature, selected, (entry.row for entry in others))
 
     def _of_product(self, signature: Signature, target: Target) -> tuple[list[Entry], list[Entry]]:
-        """The selected and the external rows that answer a product in the ladders of which it has rows of its own."""
-        place_of = family_of(signature).place_of
-        found: dict[tuple[Hashable, Hashable], tuple[Entry, bool]] = {}
+        """The selected and the external rows that answer a product in the ladders of which it has rows of its own.
+
+        Of one place a provider's row stands beside another.
+        """
+
+        def place_of(one: Entry) -> tuple[Hashable, Hashable, bool]:
+            return *family_of(signature).place_of(signature, one.row), is_provider(one.row.library)
+
+        found: dict[tuple[Hashable, Hashable, bool], tuple[Entry, bool]] = {}
         for of, is_selected in ((self.selected, True), (self.external, False)):
-            found |= {place_of(signature, one.row): (one, is_selected) for one in of.get(target, ())}
-        ladders = {ladder for ladder, _ in found}
+            found |= {place_of(one): (one, is_selected) for one in of.get(target, ())}
+        ladders = {ladder for ladder, _, _ in found}
         for of, is_selected in ((self.selected, True), (self.external, False)):
             for one in of.get(target.any_sku, ()):
-                at = place_of(signature, one.row)
+                at = place_of(one)
                 if at[0] in ladders and (at not in found or one.row.layer > found[at][0].row.layer):
                     found[at] = (one, is_selected)
         every = found.values()
