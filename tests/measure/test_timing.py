@@ -98,6 +98,41 @@ def test_a_hopeless_body_is_timed_once(clock: Clock) -> None:
     assert len(found["slow"].seconds) == 1 and len(found["ours"].seconds) == 3
 
 
+def test_what_is_hopeless_is_for_the_effort_to_say(clock: Clock) -> None:
+    bodies = {name: clock.body(name, seconds) for name, seconds in (("ours", 1.0), ("slow", 2.9), ("slower", 3.1))}
+    found = interleaved(bodies, replace(QUIET, hopeless=3.0))
+    assert {name: len(sample.seconds) for name, sample in found.items()} == {"ours": 3, "slow": 3, "slower": 1}
+
+
+def test_samples_beyond_the_shortest_by_more_than_the_effort_says_are_taken_again(clock: Clock) -> None:
+    """Nothing says that they were disturbed but that they last longer; a median of all would lie between both kinds."""
+    seconds = (1.0, 1.5, 1.05, 1.5)
+    plain = Effort(100.0, 4, 4, 0.0, 0.0)
+    assert interleaved({"one": clock.body("one", *seconds)}, plain)["one"].median == pytest.approx(1.275)
+    found = interleaved({"one": clock.body("one", *seconds)}, replace(plain, outlier=0.1))["one"]
+    assert found.seconds == pytest.approx((1.05, 1.0, 1.05, 1.0))
+    short = interleaved({"one": clock.body("one", 1.0, 1.5, 1.5, 1.5)}, Effort(4.0, 3, 3, 0.0, 0.0, outlier=0.1))["one"]
+    assert short.seconds == pytest.approx((1.0,)), "where time is up those that are left decide, however few"
+
+
+def test_a_sample_with_outliers_is_the_lower_quartile_of_its_calls(clock: Clock) -> None:
+    effort = Effort(100.0, 2, 2, 0.0, 0.008)
+    seconds = (0.001, 0.001, 0.004, 0.0011, 0.0012, 0.004, 0.0013, 0.004)
+    means = interleaved({"one": clock.body("one", *seconds)}, effort)["one"]
+    assert means.median == pytest.approx(sum(seconds) / 8, rel=1e-6)
+    assert interleaved({"one": clock.body("one", *seconds)}, replace(effort, outlier=0.2))[
+        "one"
+    ].seconds == pytest.approx((0.001, 0.001))
+
+
+def test_rounds_end_in_time_to_be_told(clock: Clock) -> None:
+    endless = Effort(1000.0, 500, 500, 0.0, 0.0)
+    for ends, rounds in ((100.0, 45), (0.0, 500)):
+        clock.now = 0.0
+        found = interleaved({name: clock.body(name, 1.0) for name in "ab"}, replace(endless, ends=ends))
+        assert [len(one.seconds) for one in found.values()] == [rounds] * 2
+
+
 def test_rounds_end_when_medians_hold_still_or_time_is_up(clock: Clock) -> None:
     still = interleaved({"still": clock.body("still", 1.0)}, Effort(100.0, 5, 41, 0.02, 0.0))
     assert len(still["still"].seconds) == 5

@@ -113,7 +113,7 @@ def test_what_a_journal_holds_is_not_measured_again(tmp_path: Path) -> None:
     assert told(again.outcome)[:4] == told(first.outcome)
     assert [line.device for line in again.lines("")] == [ENVIRONMENT.device] * 6
     best = {one.problem.text: one.winner for one in again.outcome.every}
-    assert all(best[text] in again.known.at(text, "confirm").values() for text in best)
+    assert all(best[text] in again.known.best(text).values() for text in best)
 
 
 def test_a_record_that_comes_twice_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_record_that_comes_twice_is_kept_once(tmp_path: Path, monkeypatch: pyt
     tune_on("", TARGET, ladders(2), Fake(tmp_path / "seen"), Options(), read_journals([]), journal)
     records = read_journals([journal]).records
     assert len(records) > 48 and set(Counter(one.key for one in records).values()) == {1}
-    assert len({one.together for one in records}) == len({(one.problem, one.rung) for one in records})
+    assert len({one.together for one in records}) == len({(one.problem, one.rung, one.turn) for one in records})
     lines = journal.read_text().splitlines()
     assert [sum(line.startswith(f'{{"{kind}"') for line in lines) for kind in ("header", "asked")] == [1, 4]
 

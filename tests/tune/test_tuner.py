@@ -175,6 +175,22 @@ def test_a_budget_that_ends_meanwhile_ends_what_is_measured_and_asks_nothing_mor
     assert found.late and not found.failures
 
 
+@pytest.mark.parametrize(("budget", "part"), [(10.0, 1.0), (100.0, 0.6)])
+def test_a_budget_too_small_for_fresh_processes_keeps_nothing_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: float, part: float
+) -> None:
+    limits = []
+
+    class Asked(FakeMeasurer):
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            limits.append(effort.limit)
+            return super().measure(problem, candidates, effort, done)
+
+    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: 0.0)
+    tune(Asked(NAMES), tmp_path / "j", Options(budget=budget), ladders(Key("gemm_bf16_rcr", 0, 1, 64, 64)))
+    assert limits[0] == pytest.approx(0.75 * part * budget)
+
+
 def test_what_a_problems_share_does_not_reach_is_said_and_timed_by_the_next_run(tmp_path: Path) -> None:
     class Slow(FakeMeasurer):
         """Verifies four candidates within any limit."""

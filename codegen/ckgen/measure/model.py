@@ -44,7 +44,10 @@ class Effort:
     A sample calls its body as often as lasts `sample` seconds. At least `least` rounds are made, unless those take four
     times as long. limit: seconds, of verification too, after which no further candidate is begun; 0: none. The first
     is timed in any case. ends: seconds after which the process is ended, whatever it does; what was not told until then
-    is late; 0: none.
+    is late; 0: none. outlier: a sample is the lower quartile of its calls one by one, and one that is longer than its
+    body's shortest by more than this part is disturbed: it is taken again, as those are of which threads waited for a
+    CPU; 0: a sample is the mean of its calls, and none is disturbed so. hopeless: a body whose warm-up lasts so
+    many times as long as the fastest's, or as a sample, decides nothing, and is timed by that alone.
     """
 
     seconds: float = 2.5
@@ -54,6 +57,8 @@ class Effort:
     sample: float = 0.005
     limit: float = 0.0
     ends: float = 0.0
+    outlier: float = 0.0
+    hopeless: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ from typing import Protocol
 from ckgen.measure.model import Effort
 from ckgen.measure.quiet import waited
 
-_HOPELESS = 20.0
-"""A body that takes so many times as long as the fastest decides nothing, and is timed once."""
 _MOST_IN_A_ROW = 1000
 _STILL = 0.05
 _WARM = 20.0
 """So many samples long a warm-up is at most, beyond its first two calls."""
 _LATE = 4.0
 """So many times as long as it was to last, a measurement ends whatever its rounds."""
+_IN_TIME = 0.95
+"""Of the seconds after which the process is ended, by which all rounds are."""
 _DISTURBED = 0.01
 """A sample of which threads waited a larger part for a CPU is disturbed."""
 _FURTHER = 4
@@ -92,17 +92,22 @@ class Sample:
 class _Taken:
     """Samples: the part of its time that threads waited for a CPU, and seconds of one call."""
 
+    outlier: float
     every: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def clear(self) -> list[float]:
         """Of those that nothing disturbed."""
-        return [seconds for waited, seconds in self.every if waited <= _DISTURBED]
+        alone = [seconds for waited, seconds in self.every if waited <= _DISTURBED]
+        most = min(alone, default=0.0) * (1 + self.outlier) if self.outlier else math.inf
+        return [seconds for seconds in alone if seconds <= most]
 
     def kept(self, least: int) -> Sample:
-        """The clear ones; where they are fewer than `least`, the least disturbed."""
+        """The clear ones; where they are fewer than `least`, the least disturbed. Outliers are never kept."""
         clear = self.clear
-        return Sample(tuple(clear if len(clear) >= least else [seconds for _, seconds in sorted(self.every)[:least]]))
+        if len(clear) >= least or (clear and self.outlier):
+            return Sample(tuple(clear))
+        return Sample(tuple(seconds for _, seconds in sorted(self.every)[:least]))
 
 
 def interleaved(
@@ -112,43 +117,46 @@ def interleaved(
 
     Before that each is called until its time holds still, at least twice and at most `warmup` times or 20 samples
     long; once where its time is known. Samples of which something else took the CPUs are taken again, as far as the
-    effort's seconds last; where `least` others are not found, the least disturbed decide. `heard` hears the name of
-    what runs next, ahead of each warm-up and each sample.
+    effort's seconds last; where `least` others are not found, the least disturbed decide. No round is begun that may
+    not end before the effort's end. `heard` hears the name of what runs next, ahead of each warm-up and each sample.
     """
+    begun = time.perf_counter()
     calls = {name: cycle(body.calls) for name, body in bodies.items()}
     first = {}
     for name, body in bodies.items():
         heard(name)
         first[name] = _warm(body, calls[name], warmup, _WARM * effort.sample)
     fastest = min(first.values())
-    slow = {name for name, seconds in first.items() if seconds > _HOPELESS * max(fastest, effort.sample)}
-    times = {name: _Taken([(0.0, first[name])] if name in slow else []) for name in bodies}
+    slow = {name for name, seconds in first.items() if seconds > effort.hopeless * max(fastest, effort.sample)}
+    times = {name: _Taken(effort.outlier, [(0.0, first[name])] if name in slow else []) for name in bodies}
     counts = {name: _count(body, first[name], effort) for name, body in bodies.items()}
     turns = deque(name for name in bodies if name not in slow)
-    begun = time.perf_counter()
+    began = time.perf_counter()
     for done in range(_FURTHER * effort.most):
         clear = min(len(times[name].clear) for name in turns)
         still = clear >= effort.least and all(times[name].kept(1).doubt <= effort.still for name in turns)
-        taken = time.perf_counter() - begun
+        taken = time.perf_counter() - began
         if still or clear >= effort.most or (done >= effort.least and taken > effort.seconds):
             break
         if done and taken > _LATE * effort.seconds:
             break
+        if done and effort.ends and time.perf_counter() - begun + taken / done > _IN_TIME * effort.ends:
+            break
         for name in turns:
             heard(name)
-            times[name].every.append(_take(bodies[name], calls[name], counts[name]))
+            times[name].every.append(_take(bodies[name], calls[name], counts[name], effort))
             time.sleep(bodies[name].rest)
         turns.rotate(1)
     return {name: found.kept(effort.least) for name, found in times.items()}
 
 
-def _take(body: Body, calls: cycle[Callable[[], object]], count: int) -> tuple[float, float]:
-    """A further sample. What a device does waits for no CPU."""
-    before = waited()
-    seconds = _timed(body, calls, count)
+def _take(body: Body, calls: cycle[Callable[[], object]], count: int, effort: Effort) -> tuple[float, float]:
+    """A further sample. What a device does waits for no CPU, and is timed together."""
     if body.clock is not None:
-        return 0.0, seconds
-    return (waited() - before) / max(seconds * count, _LEAST), seconds
+        return 0.0, _timed(body, calls, count)
+    before, at_once = waited(), 1 if effort.outlier else count
+    each = sorted(_timed(body, calls, at_once) for _ in range(count // at_once))
+    return (waited() - before) / max(math.fsum(each) * at_once, _LEAST), each[(len(each) - 1) // 4]
 
 
 def _count(body: Body, seconds: float, effort: Effort) -> int:

@@ -46,8 +46,8 @@ class _Ready:
 
 
 class Trial:
-    """Operands are made when a candidate first needs them, and shared by all that take the same. What was right is not
-    run to be checked again, and what was timed is warm after one call.
+    """Operands are made when a candidate first needs them, and shared by all that take the same. What was right or
+    refused is not run to be checked again, and what was timed is warm after one call.
 
     `heard` hears what is done: `prepare` ahead of operands and references, `run` ahead of a kernel.
     """
@@ -62,15 +62,23 @@ class Trial:
         self._placed: dict[str, Placed] = {}
         self._sets: dict[str, int] = {}
         self._right: dict[Candidate, Errors] = {}
+        self._refused: dict[Candidate, Refused] = {}
         self._seconds: dict[Candidate, float] = {}
         self._rooms: list[Workspace] = [loaded.memory.workspace(0)]  # bodies made before go on using theirs
         self._flush = loaded.memory.flusher() if conditions.flush else None
 
     def check(self, candidate: Candidate) -> Errors:
-        """Runs it twice over the same result and compares; Refused where it is not right. One that was right is not
-        run."""
+        """Runs it twice over the same result and compares; Refused where it is not right. One that was right or refused
+        is not run."""
+        if candidate in self._refused:
+            raise self._refused[candidate]
         if candidate not in self._right:
-            self._right[candidate] = self._checked(candidate)
+            try:
+                self._right[candidate] = self._checked(candidate)
+            except Refused as refused:
+                if refused.status is MeasureStatus.REFUSED:
+                    self._refused[candidate] = refused
+                raise
         return self._right[candidate]
 
     def _checked(self, candidate: Candidate) -> Errors:

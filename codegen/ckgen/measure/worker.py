@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ _LOOK = 0.5
 """Seconds between two looks at the parent process."""
 _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
+_LEAST = 0.001
+"""Seconds of an end, which is none where it is 0."""
 _HEARS = 0.0005
 """Seconds in which the other process reads a line, and takes a CPU for it."""
 
@@ -103,6 +105,8 @@ class Worker:
             self._tell({"offered": [asdict(one) for one in outcomes]})
         self._tell({"at": "run"})
         settle()
+        if effort.ends:
+            effort = replace(effort, ends=max(effort.ends - (time.monotonic() - begun), _LEAST))
         timed = interleaved(bodies, effort, warmup=self._conditions.warmup, heard=self._heard)
         for name, sample in timed.items():
             if ":" not in name:

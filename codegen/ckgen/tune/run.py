@@ -24,8 +24,9 @@ Heard = Callable[[str], None]
 NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
-_FOR_DOUBT = 0.4
-"""Of the budget, for turns of problems whose winner is in doubt after the first."""
+_FOR_DOUBT, _LEAST_FOR_DOUBT = 0.4, 5.0
+"""Of the budget, for turns of problems whose winner is in doubt after the first; nothing where that is fewer seconds
+than these, which a fresh process and its operands take."""
 _FOR_OLDER = 0.1
 """Of the budget, for turns beside an older table."""
 SPENT = "the budget was spent"
@@ -355,5 +356,5 @@ class Tuner:
         left, budget = self._seconds_left(), self._options.budget
         if left is None or budget is None:
             return None
-        kept = 0.0 if self._options.exhaustive else _FOR_DOUBT
-        return max(left - kept * budget, 0.0) / max(self._left, 1)
+        kept = 0.0 if self._options.exhaustive else _FOR_DOUBT * budget
+        return max(left - (kept if kept >= _LEAST_FOR_DOUBT else 0.0), 0.0) / max(self._left, 1)

@@ -22,9 +22,12 @@ class Rung:
     most: int
 
 
-FIRST = Rung("first", Effort(seconds=1.0, least=2, most=2, still=0.1, sample=0.001), keep=6, least=4, most=1000)
-SECOND = Rung("second", Effort(seconds=1.5, least=3, most=7, still=0.05, sample=0.002), keep=4, least=3, most=6)
-CONFIRM = Rung("confirm", Effort(seconds=2.0, least=5, most=15, still=0.005, sample=0.005), keep=1, least=1, most=1)
+_OUTLIER, _HOPELESS = 0.1, 3.0
+"""What disturbs a sample only adds to its time: one that lasts a tenth longer than its candidate's shortest is taken
+again. What takes three times as long as the fastest is timed once by the first rung."""
+FIRST = Rung("first", Effort(1.0, 2, 2, 0.1, 0.001, outlier=_OUTLIER, hopeless=_HOPELESS), keep=6, least=4, most=1000)
+SECOND = Rung("second", Effort(1.5, 3, 7, 0.05, 0.002, outlier=_OUTLIER), keep=4, least=3, most=10)
+CONFIRM = Rung("confirm", Effort(2.0, 5, 15, 0.005, 0.005, outlier=_OUTLIER), keep=1, least=1, most=1)
 """One turn of the last few: how a process lies in memory is another in each, so many short turns tell more than a long
 one."""
 _DISTURBED = 0.03
