@@ -9,7 +9,8 @@ import numpy as np
 
 from ckgen.families.common.storage import encode
 from ckgen.families.fmha.operands import FmhaOperands
-from ckgen.families.fmha.pages import PageForm, block_table, cache_sizes, store_pages
+from ckgen.families.fmha.page_form import PageForm, cache_sizes
+from ckgen.families.fmha.pages import block_table, store_pages
 
 
 def attention_tensors(operands: FmhaOperands) -> dict[str, Any]:

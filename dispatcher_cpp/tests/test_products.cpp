@@ -113,9 +113,9 @@ TEST_F(Products, TheDigestTellsWhoseATableIs) {
 
 TEST_F(Products, ATableIsOfAProductThatIsKnownOrTheLibraryIsRefused) {
   const auto refusal = [](TableProduct said) {
-    Registry registry;
-    const SignatureUnit unit = unit_with(&said, 1);
-    return std::string(add(registry, unit).message);
+    Registry own;
+    const SignatureUnit wrong = unit_with(&said, 1);
+    return std::string(add(own, wrong).message);
   };
   const std::string unknown = "a table is of a product that is not known with its arch and count";
   EXPECT_NE(refusal({1, "h200"}).find(unknown), std::string::npos);

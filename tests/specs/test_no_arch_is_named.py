@@ -23,6 +23,7 @@ PLACES = ("codegen", "templates", "dispatcher_cpp", "emulator")
 EXEMPT = (
     "dispatcher_cpp/tests/",
     "dispatcher_cpp/include/ckgen/arch_data.hpp",  # generated from arch_specs/
+    "dispatcher_cpp/include/ckgen/product_data.hpp",  # likewise
     "emulator/ckgen_emulator/production/",
     "codegen/ckgen/families/fmha/kernel_sets/asm.yaml",  # AMD's own objects, by the archs that they are for
 )

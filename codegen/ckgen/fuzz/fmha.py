@@ -16,7 +16,8 @@ from ckgen.families.fmha.cost import products
 from ckgen.families.fmha.enums import FmhaEntry, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
-from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
+from ckgen.families.fmha.page_form import PageForm, cache_sizes
+from ckgen.families.fmha.pages import store_pages
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.reference import Attention, expect
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.operands import FmhaOperands
-from ckgen.families.fmha.pages import PageForm, block_table, cache_sizes, page_list, store_pages
+from ckgen.families.fmha.page_form import PageForm, cache_sizes
+from ckgen.families.fmha.pages import block_table, page_list, store_pages
 
 SPARE_PAGES = 3
 _NO_PAGE = 2**30

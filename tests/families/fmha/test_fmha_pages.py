@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.families.fmha.enums import FmhaKvLayout
-from ckgen.families.fmha.pages import PageForm, block_table, cache_sizes, page_list, read_pages, store_pages
+from ckgen.families.fmha.page_form import PageForm, cache_sizes
+from ckgen.families.fmha.pages import block_table, page_list, read_pages, store_pages
 
 LENGTHS, PAGES = (21, 0, 8, 17), ((5, 0, 9), (), (2,), (7, 1, 4))
 FORMS = [PageForm(8, layout, of_v) for layout in FmhaKvLayout for of_v in (False, True)]

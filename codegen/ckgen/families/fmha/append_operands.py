@@ -10,7 +10,8 @@ from ckgen.families.common.comparison import Expected
 from ckgen.families.common.storage import Values, decode, encode
 from ckgen.families.fmha.append import Rotary, make_rotary, rotate, stored
 from ckgen.families.fmha.enums import FmhaQuant, FmhaRope
-from ckgen.families.fmha.pages import PageForm, cache_sizes, store_pages
+from ckgen.families.fmha.page_form import PageForm, cache_sizes
+from ckgen.families.fmha.pages import store_pages
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.fmha_shape import FmhaShape
 

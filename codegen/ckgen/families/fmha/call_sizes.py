@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ckgen.families.common.call import Views, need
 from ckgen.families.fmha.call_options import FmhaOptions
-from ckgen.families.fmha.pages import VECTOR_BYTES
+from ckgen.families.fmha.page_form import VECTOR_BYTES
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.tensors.errors import LayoutMismatch, ShapeMismatch
 from ckgen.tensors.view import TensorView

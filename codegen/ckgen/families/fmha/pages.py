@@ -10,19 +10,10 @@ import numpy.typing as npt
 
 from ckgen.families.common.storage import Storage
 from ckgen.families.fmha.enums import FmhaKvLayout
+from ckgen.families.fmha.page_form import PageForm
 
-VECTOR_BYTES = 16
 Pages = Sequence[Sequence[int]]
 Integers = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class PageForm:
-    """One of K's or V's pages: page_size rows of heads_k heads."""
-
-    page_size: int
-    layout: FmhaKvLayout = FmhaKvLayout.LINEAR
-    of_v: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +43,6 @@ def read_pages(cache: Storage, pages: Pages, form: PageForm) -> list[Storage]:
     heads, dims = _rows_of(cache[0], form).shape[1:]
     empty = np.zeros((0, heads, dims), cache.dtype)
     return [np.concatenate([empty, *(_rows_of(cache[page], form) for page in numbers)]) for numbers in pages]
-
-
-def cache_sizes(count: int, heads: int, dims: int, item_bytes: int, form: PageForm) -> tuple[int, ...]:
-    """The axes of a cache; ValueError where a vector of 16 bytes does not divide them."""
-    if form.layout is FmhaKvLayout.LINEAR:
-        return (count, form.page_size, heads, dims)
-    vector = VECTOR_BYTES // item_bytes
-    divided = form.page_size if form.of_v else dims
-    if divided % vector:
-        raise ValueError(f"{divided} is not a whole number of vectors of {vector}")
-    inner = (form.page_size // vector, dims) if form.of_v else (dims // vector, form.page_size)
-    return (count, heads, *inner, vector)
 
 
 def block_table(pages: Pages, stride: int = 0) -> Integers:
