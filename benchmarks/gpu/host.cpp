@@ -2,6 +2,7 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "modes.hpp"
 #include "operands.hpp"
@@ -24,8 +25,7 @@ double per_call(void* stream, Call call) {
     times.push_back((now_us() - begin) / 200);
     gpu::wait(stream);
   }
-  std::nth_element(times.begin(), times.begin() + 20, times.end());
-  return times[20];
+  return median(std::move(times));
 }
 
 }  // namespace

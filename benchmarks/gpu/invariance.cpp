@@ -48,16 +48,12 @@ class Rows {
     for (const std::int64_t at : places(m)) std::memcpy(&a[row * static_cast<std::size_t>(at)], a_.data(), row);
     gpu::to_device(device_a_, a.data(), a.size());
     if (device_of_a_ != nullptr) upload_scales(m);
-    GemmArgs args{};
+    GemmArgs args = dense(m, n_, k_);
     args.a = device_a_;
     args.b = device_b_;
     args.c = device_c_;
     args.a_scale = device_of_a_;
     args.b_scale = device_of_b_;
-    args.m = m;
-    args.n = args.ldc = n_;
-    args.k = args.lda = args.ldb = k_;
-    args.batch = 1;
     return args;
   }
   void poison() { gpu::fill(device_c_, 0xff, static_cast<std::size_t>(kMost * n_ * 2)); }
@@ -71,14 +67,7 @@ class Rows {
 
  private:
   std::vector<unsigned char> drawn(std::int64_t count, std::mt19937& random) const {
-    std::normal_distribution<double> normal;
-    const auto bytes = static_cast<std::size_t>(number_.bytes());
-    std::vector<unsigned char> values(static_cast<std::size_t>(count) * bytes);
-    for (std::size_t at = 0; at < values.size(); at += bytes) {
-      const unsigned code = number_.write(normal(random));
-      std::memcpy(&values[at], &code, bytes);
-    }
-    return values;
+    return number_.stored(normal_values(static_cast<std::size_t>(count), random));
   }
   static std::vector<float> scales(std::int64_t count, std::mt19937& random) {
     std::uniform_real_distribution<float> near(0.5F, 1.5F);
@@ -107,11 +96,6 @@ class Rows {
   void *device_a_ = nullptr, *device_b_ = nullptr, *device_c_ = nullptr;
   void *device_of_a_ = nullptr, *device_of_b_ = nullptr;
 };
-
-double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
 
 }  // namespace
 

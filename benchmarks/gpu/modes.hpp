@@ -28,6 +28,21 @@ int table(const Context& context, const ckgen::Signature& signature, const std::
 /// A row of C in one order of additions: its bytes wherever it stands, for every M; what that costs.
 int invariance(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 
+/// A product of whole rows, which lie one behind the other, without its memory.
+inline ckgen::GemmArgs dense(std::int64_t m, std::int64_t n, std::int64_t k) {
+  ckgen::GemmArgs args{};
+  args.m = m;
+  args.n = args.ldc = n;
+  args.k = args.lda = args.ldb = k;
+  args.batch = 1;
+  return args;
+}
+
+inline double median(std::vector<double> times) {
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
 inline void must(const ckgen::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "%s\n", status.message);

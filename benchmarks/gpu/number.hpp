@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <random>
+#include <vector>
 
 #include <ckgen/dtype.hpp>
 
@@ -43,4 +45,22 @@ struct Number {
     const int offset = scale + fraction_bits - least;
     return sign | (units + (static_cast<unsigned>(offset) << fraction_bits));
   }
+  /// Values as they lie in memory.
+  std::vector<unsigned char> stored(const std::vector<double>& values) const {
+    const auto size = static_cast<std::size_t>(bytes());
+    std::vector<unsigned char> found(values.size() * size);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const unsigned code = write(values[i]);
+      std::memcpy(&found[i * size], &code, size);
+    }
+    return found;
+  }
 };
+
+/// So many values of a normal distribution.
+inline std::vector<double> normal_values(std::size_t count, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  std::vector<double> values(count);
+  for (double& value : values) value = normal(random);
+  return values;
+}

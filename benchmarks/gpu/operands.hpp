@@ -117,11 +117,7 @@ class Operands {
       for (float& scale : *scales) scale = data_ == Data::integers ? std::ldexp(1.0F, power(random)) : near(random);
   }
   void* uploaded(const std::vector<double>& values) const {
-    std::vector<unsigned char> bytes(values.size() * static_cast<std::size_t>(in_.bytes()));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const unsigned bits = in_.write(values[i]);
-      std::memcpy(&bytes[i * static_cast<std::size_t>(in_.bytes())], &bits, static_cast<std::size_t>(in_.bytes()));
-    }
+    const std::vector<unsigned char> bytes = in_.stored(values);
     void* memory = gpu::allocate(bytes.size());
     gpu::to_device(memory, bytes.data(), bytes.size());
     return memory;

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -24,11 +22,6 @@ struct Timed {
   const Dispatcher* dispatcher;
   Plan plan;
   std::vector<double> us;
-
-  double median() {
-    std::sort(us.begin(), us.end());
-    return us[us.size() / 2];
-  }
 };
 
 /// M, N and K of each line of the file that CKGEN_SHAPES names, else the sheet of models' layers.
@@ -50,13 +43,8 @@ class Memory {
  public:
   explicit Memory(const Signature& signature) : number_(Number::of(signature.a)) {
     std::mt19937 random(5);
-    std::normal_distribution<double> normal;
-    std::vector<unsigned char> values(1 << 23);
-    const auto bytes = static_cast<std::size_t>(number_.bytes());
-    for (std::size_t at = 0; at < values.size(); at += bytes) {
-      const unsigned code = number_.write(normal(random));
-      std::memcpy(&values[at], &code, bytes);
-    }
+    const auto count = (std::size_t{1} << 23) / static_cast<std::size_t>(number_.bytes());
+    const std::vector<unsigned char> values = number_.stored(normal_values(count, random));
     for (void*& one : matrices_) {
       one = gpu::allocate(kRoom);
       for (std::size_t at = 0; at + values.size() <= kRoom; at += values.size())
@@ -67,15 +55,11 @@ class Memory {
     gpu::to_device(scales_, ones.data(), kScales * sizeof(float));
   }
   GemmArgs args(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    GemmArgs args{};
+    GemmArgs args = dense(m, n, k);
     args.a = matrices_[0];
     args.b = matrices_[1];
     args.c = matrices_[2];
     args.a_scale = args.b_scale = scales_;
-    args.m = m;
-    args.n = args.ldc = n;
-    args.k = args.lda = args.ldb = k;
-    args.batch = 1;
     return args;
   }
 
@@ -174,9 +158,9 @@ int table(const Context& context, const Signature& signature, const std::string&
         timer.stop(stream);
         one.us.push_back(timer.microseconds());
       }
-    for (Timed& one : timed)
+    for (const Timed& one : timed)
       std::printf("%s,%lld,%lld,%lld,%s,%.2f,%d\n", text_of(signature).c_str(), static_cast<long long>(m),
-                  static_cast<long long>(n), static_cast<long long>(k), one.name.c_str(), one.median(),
+                  static_cast<long long>(n), static_cast<long long>(k), one.name.c_str(), median(one.us),
                   one.is_selected);
     std::fflush(stdout);
   }
