@@ -284,8 +284,8 @@ TEST_F(CudaTest, StreamsThatAreGoneAreNamed) {
   const Dispatcher own = dispatcher();
   const Plan made = plan(own, Device::current());
   int any = 0;
-  for (const int code : {201, 400, 709}) {
-    fail("cuLaunchKernelEx", code);
+  for (const int error : {201, 400, 709}) {
+    fail("cuLaunchKernelEx", error);
     const Status given = own.run(made, args(), nullptr, &any);
     EXPECT_EQ(given.code, StatusCode::invalid_argument);
     EXPECT_NE(std::string(given.message).find("was destroyed, or is another device's"), std::string::npos)
