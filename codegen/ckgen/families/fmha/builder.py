@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ckgen.families.fmha.builder_tables import ADVICE, CONTRADICTIONS, SETTERS
@@ -33,15 +33,6 @@ class FmhaProblem:
     wishes: Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class _Said:
-    setters: set[str] = field(default_factory=set)
-    types: tuple[DType, ...] = ()
-    traits: dict[str, Any] = field(default_factory=dict)
-    shape: FmhaShape = field(default_factory=FmhaShape)
-    wishes: dict[str, Any] = field(default_factory=dict)
-
-
 class FmhaBuilder:
     """Each setter returns the builder; the last call of one counts. Words are members of enums, or their texts.
 
@@ -49,12 +40,16 @@ class FmhaBuilder:
     """
 
     def __init__(self) -> None:
-        self._said = _Said()
+        self._called: set[str] = set()
+        self._types: tuple[DType, ...] = ()
+        self._traits: dict[str, Any] = {}
+        self._shape = FmhaShape()
+        self._wishes: dict[str, Any] = {}
 
     def types(self, q: DType | str, kv: DType | str | None = None, o: DType | str | None = None) -> FmhaBuilder:
         """Of Q, of K and V, and of O: Q's unless said."""
         kinds = tuple(DType(one) for one in (q, q if kv is None else kv, q if o is None else o))
-        self._said.types = kinds
+        self._types = kinds
         return self._call("types")
 
     def batch(self, sequences: int) -> FmhaBuilder:
@@ -188,34 +183,32 @@ class FmhaBuilder:
 
     def build(self) -> FmhaProblem:
         """The problem; UsageError with the first rule that what was said breaks, and what to do."""
-        said = self._said
         for rule, called, without, sentence in CONTRADICTIONS:
-            if said.setters.issuperset(called) and said.setters.isdisjoint(without):
+            if self._called.issuperset(called) and self._called.isdisjoint(without):
                 raise UsageError(f"{sentence} (rule {rule})")
-        q, kv, o = said.types
-        signature = FmhaSignature.of(q, o, b=kv, **said.traits)
+        q, kv, o = self._types
+        signature = FmhaSignature.of(q, o, b=kv, **self._traits)
         if (broken := next(signature.broken(), None)) is not None:
             raise UsageError(_advised(broken[1], broken[0]))
-        if (finding := check_problem(signature, said.shape)) is not None:
+        if (finding := check_problem(signature, self._shape)) is not None:
             raise UsageError(_advised(finding.text, finding.rule))
-        return FmhaProblem(signature.canonical(), said.shape, dict(said.wishes))
+        return FmhaProblem(signature.canonical(), self._shape, dict(self._wishes))
 
     def _masked(self, setter: str, left: int, right: int, corner: FmhaCorner | str) -> FmhaBuilder:
         sizes = {"window_left": left, "window_right": right, "corner": FmhaCorner(corner)}
         return self._call(setter, sizes, {"masked": True})
 
     def _wish(self, name: str, value: object) -> FmhaBuilder:
-        self._said.wishes[name] = value
+        self._wishes[name] = value
         return self._call(name)
 
     def _call(
         self, setter: str, sizes: Mapping[str, Any] | None = None, traits: Mapping[str, Any] | None = None
     ) -> FmhaBuilder:
         assert setter in SETTERS
-        said = self._said
-        said.setters.add(setter)
-        said.shape = replace(said.shape, **(sizes or {}))
-        said.traits |= traits or {}
+        self._called.add(setter)
+        self._shape = replace(self._shape, **(sizes or {}))
+        self._traits |= traits or {}
         return self
 
 
