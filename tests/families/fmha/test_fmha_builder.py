@@ -64,6 +64,22 @@ def test_every_setter_and_every_contradiction_is_in_the_cases() -> None:
     assert unsaid == set()
 
 
+@pytest.mark.parametrize(
+    ("setter", "words", "says"),
+    [
+        ("types", ("bf17",), "'bf17' is no DType (did you mean 'bf16'?)"),
+        ("types", ("bf16", "bf16", 16), "'16' is no DType"),
+        ("quant", ("pertenso",), "'pertenso' is no FmhaQuant (did you mean 'pertensor'?)"),
+        ("rope", ("full", 64), "'full' is no FmhaRope"),
+        ("causal", ("left",), "'left' is no FmhaCorner"),
+    ],
+)
+def test_a_word_that_is_none_is_refused_where_it_is_said(setter: str, words: tuple[object, ...], says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        getattr(ckgen.FmhaBuilder(), setter)(*words)
+    assert says in str(refused.value)
+
+
 def test_both_languages_have_the_setters_and_no_others() -> None:
     header = (paths.root() / "dispatcher_cpp/include/ckgen/fmha_builder.hpp").read_text()
     public = header[: header.index(" private:")]

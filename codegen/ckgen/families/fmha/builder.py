@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ckgen.families.fmha.builder_tables import ADVICE, CONTRADICTIONS, SETTERS
 from ckgen.families.fmha.enums import (
@@ -22,6 +22,10 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
+from ckgen.model.suggestion import nearest_or_all
+from ckgen.model.word import Word
+
+W = TypeVar("W", bound=Word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,8 @@ class FmhaProblem:
 class FmhaBuilder:
     """Each setter returns the builder; the last call of one counts. Words are members of enums, or their texts.
 
-    `build()` refuses what contradicts itself, with what to do. One thread.
+    `build()` refuses what contradicts itself, with what to do; setters refuse a word that is none (UsageError). One
+    thread.
     """
 
     def __init__(self) -> None:
@@ -48,7 +53,7 @@ class FmhaBuilder:
 
     def types(self, q: DType | str, kv: DType | str | None = None, o: DType | str | None = None) -> FmhaBuilder:
         """Of Q, of K and V, and of O: Q's unless said."""
-        kinds = tuple(DType(one) for one in (q, q if kv is None else kv, q if o is None else o))
+        kinds = tuple(_word(DType, one) for one in (q, q if kv is None else kv, q if o is None else o))
         self._types = kinds
         return self._call("types")
 
@@ -81,7 +86,7 @@ class FmhaBuilder:
 
     def rope(self, kind: FmhaRope | str, rotary_dim: int) -> FmhaBuilder:
         """Of append: which elements rotate together, and how many of a head rotate."""
-        return self._call("rope", {"rotary_dim": rotary_dim}, {"rope": FmhaRope(kind)})
+        return self._call("rope", {"rotary_dim": rotary_dim}, {"rope": _word(FmhaRope, kind)})
 
     def varlen(self, total_q: int = 0, *, gaps_q: bool = False) -> FmhaBuilder:
         """Sequences one after the other; rows of Q of all (0: batch times seqlen), and whether some lie between."""
@@ -129,7 +134,7 @@ class FmhaBuilder:
 
     def quant(self, kind: FmhaQuant | str) -> FmhaBuilder:
         """What shares a descale, of 8-bit types."""
-        return self._call("quant", traits={"quant": FmhaQuant(kind)})
+        return self._call("quant", traits={"quant": _word(FmhaQuant, kind)})
 
     def v_column(self) -> FmhaBuilder:
         """V is [hdim_v][length_k] per head."""
@@ -195,7 +200,7 @@ class FmhaBuilder:
         return FmhaProblem(signature.canonical(), self._shape, dict(self._wishes))
 
     def _masked(self, setter: str, left: int, right: int, corner: FmhaCorner | str) -> FmhaBuilder:
-        sizes = {"window_left": left, "window_right": right, "corner": FmhaCorner(corner)}
+        sizes = {"window_left": left, "window_right": right, "corner": _word(FmhaCorner, corner)}
         return self._call(setter, sizes, {"masked": True})
 
     def _wish(self, name: str, value: object) -> FmhaBuilder:
@@ -210,6 +215,15 @@ class FmhaBuilder:
         self._shape = replace(self._shape, **(sizes or {}))
         self._traits |= traits or {}
         return self
+
+
+def _word(kind: type[W], given: W | str) -> W:
+    """The member; UsageError for a text that is none's."""
+    try:
+        return kind(given)
+    except ValueError:
+        known = [str(one) for one in kind]
+        raise UsageError(f"'{given}' is no {kind.__name__} ({nearest_or_all(str(given), known)})") from None
 
 
 def _advised(sentence: str, rule: str) -> str:
