@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ckgen.version import __version__
 
 if TYPE_CHECKING:
+    from ckgen.families.fmha.builder import FmhaBuilder, FmhaProblem
     from ckgen.families.gemm.reading import dequantize, unpack_4bit, unpreshuffle_b, unshuffle_mx_scale
     from ckgen.families.gemm.storing import pack_4bit, preshuffle_b, quantize, shuffle_mx_scale
     from ckgen.families.moe.asked import RoutedSizes
@@ -42,6 +43,8 @@ _HOMES = {
     "kernels": "ckgen.just_in_time",
     "CkgenError": "ckgen.model.errors",
     "UsageError": "ckgen.model.errors",
+    "FmhaBuilder": "ckgen.families.fmha.builder",
+    "FmhaProblem": "ckgen.families.fmha.builder",
     "FmhaShape": "ckgen.model.fmha_shape",
     "GroupSize": "ckgen.model.groups",
     "Groups": "ckgen.model.groups",

@@ -11,7 +11,7 @@ def test_problems_of_models_are_listed() -> None:
     assert (first["heads"], first["lengths"], first["hdims"]) == ([32, 8], [8192, 8192], [128, 128])
     assert "heads: num_attention_heads, num_key_value_heads" in first["config"]
     lines = ok("list", "fmha-problems").splitlines()
-    assert len(lines) == len(rows) and lines[0].split()[:3] == [first["model"], "prefill", "fmha_bf16_masked"]
+    assert len(lines) == len(rows) and lines[0].split()[:4] == [first["model"], "prefill", "fwd", "fmha_bf16_masked"]
     assert not any("num_attention_heads" in line for line in lines)
 
 
@@ -24,9 +24,20 @@ def test_what_answers_each_problem_of_a_choice() -> None:
     sink = next(row for row in rows if "sink" in row["signature"])["answers"]["gfx942:304"]
     assert (sink["instance"], sink["rule"]) == (None, "gemm.no-instance") and sink["reason"]
     lines = ok(*words).splitlines()
-    assert len(lines) == len(rows) + 2 and lines[0].split() == ["model", "phase", "signature", "gfx942:304"]
-    answered = sum(row["answers"]["gfx942:304"]["instance"] is not None for row in rows)
-    assert lines[-1].split() == ["answered", str(answered), "of", str(len(rows))]
+    assert len(lines) == len(rows) + 3 and lines[0].split() == ["model", "phase", "signature", "gfx942:304"]
+    for line, direction in zip(lines[-2:], ("fwd", "bwd"), strict=True):
+        of = [row for row in rows if row["direction"] == direction]
+        answered = sum(row["answers"]["gfx942:304"]["instance"] is not None for row in of)
+        assert line.split() == ["answered", direction, str(answered), "of", str(len(of))]
+
+
+def test_backward_is_listed_and_answered_as_forward_is() -> None:
+    rows = [row for row in as_json("list", "fmha-problems") if row["direction"] == "bwd"]
+    assert {row["phase"] for row in rows} == {"training"} and all("_bwd" in row["signature"] for row in rows)
+    assert len(rows) > 10 and any("dropout" in row["signature"] for row in rows)
+    words = ("list", "fmha-problems", "--targets", "x86_64_v3", "--profile", "receipt:3", "--profile", "training")
+    chosen = [row for row in as_json(*words) if row["direction"] == "bwd"]
+    assert all(row["answers"]["x86_64_v3:1"]["backend"] == "host" for row in chosen)
 
 
 def test_the_minimal_profile_answers_the_problems_of_models() -> None:
@@ -34,5 +45,6 @@ def test_the_minimal_profile_answers_the_problems_of_models() -> None:
     rows = as_json("list", "fmha-problems", *words)
     counts = as_json("list", "instances", "--ops", "fmha", *words)["counts"]["archs"]
     assert counts and all(count <= 60 for count in counts.values()), counts
+    rows = [row for row in rows if row["direction"] == "fwd"]
     for target in ("gfx942:304", "gfx950:256", "x86_64_v3:1", "x86_64_v4:1"):
         assert sum(row["answers"][target]["instance"] is not None for row in rows) >= 0.95 * len(rows)

@@ -83,8 +83,8 @@ def test_instances_of_tables_and_sets_that_are_named(tiny: Path) -> None:
 def test_profiles_are_counted(tiny: Path) -> None:
     words = ("list", "profiles", "--tuning", "t", "--targets", "gfx942:304;x86_64_v3")
     profiles = {one["name"]: one for one in as_json(*words)}
-    attention = {"aiter", "ck_default", "flash", "fp32", "pytorch"}
-    assert set(profiles) == {"all", "fp8", "inference-llm", "minimal", "training"} | attention
+    assert set(profiles) == set(profile_file.shipped_names())
+    assert {"all", "fp8", "minimal", "flash", "flash_bwd"} <= set(profiles)
     everything = as_json("list", "instances", *words[2:])["counts"]
     assert profiles["all"]["instances"] == everything["instances"] and profiles["all"]["archs"] == everything["archs"]
     assert profiles["all"]["rows"] == profiles["fp8"]["rows"] == 2 and profiles["minimal"]["rows"] == 0

@@ -98,19 +98,6 @@ def test_a_layer_and_its_parts_are_right_on_this_cpu(tmp_path: Path) -> None:
     assert "refused: tokens sorted in blocks of 48 rows were given, the instance takes blocks of " in output
 
 
-def test_attention_does_what_each_line_of_its_table_says(tmp_path: Path) -> None:
-    folder = checkout(tmp_path / "ckgen")
-    cpp_build.installed(folder / "prefix")
-    assert "\ncorrect: O within " in run_readme("08_fmha", folder)
-    table = (EXAMPLES / "08_fmha/README.md").read_text()
-    rows = re.findall(r"^\| [^|`]+ \| `(build/08/attention [^`]+)` \| ([^|]+) \|$", table, re.MULTILINE)
-    assert len(rows) == table.count("| `build/08/attention ") > 20
-    for command, result in rows:
-        done = cpp_build.attempt(*command.split(), cwd=folder)
-        said, code = (f"\n{result}: O within ", 0) if result == "correct" else (result, 2)
-        assert said in done.stdout and done.returncode == code, f"{command}\n{done.stdout}"
-
-
 def test_a_cache_grows_step_by_step_and_is_attended_over(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "ckgen")
     cpp_build.installed(folder / "prefix")

@@ -9,6 +9,7 @@ from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import NO_ROUTING, Groups, GroupSize, Routing
 from ckgen.model.moe_row import MoeDiscriminators, MoeRow
+from ckgen.model.op_words import FmhaEntry
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Discriminators, Shape, TunedRow
 
@@ -51,7 +52,7 @@ def test_a_row_of_a_moe_layer() -> None:
 def test_a_row_of_attention_tells_its_page_size_if_keys_are_paged() -> None:
     def row(page_size: int) -> FmhaRow:
         shape = FmhaShape(1, 2, 3, 4, 5, 6, 7, page_size=page_size)
-        return FmhaRow(PLACE, 0, TARGET, shape, True, "k", 8, 9.0)
+        return FmhaRow(PLACE, 0, TARGET, FmhaEntry.FORWARD, shape, True, "k", 8, 9.0)
 
     sizes = "batch=1 heads_q=2 heads_k=3 seqlen_q=4 seqlen_k=5 hdim_q=6 hdim_v=7"
     assert row(0).sizes == sizes

@@ -30,7 +30,10 @@ from ckgen.plan.profile_file import load_profile, profile_file, read_profile, sh
 from ckgen.plan.select import select
 from plan_support import GFX942, LARGE, SMALL_M, fate_words, plan_of, row, write_table
 
-ATTENTION = ("aiter", "ck_default", "flash", "fp32", "pytorch")
+ATTENTION = (
+    "aiter", "aiter_batch", "aiter_bwd_batch", "aiter_bwd_group", "aiter_group", "ck_default", "flash", "flash_bwd",
+    "fp32", "fp32_min", "fp8_test", "pytorch",
+)  # fmt: skip
 """Those of attention alone: tests/families/fmha/test_fmha_plan.py."""
 TARGETS = (GFX942, Target("gfx950", 256), Target("x86_64_v4", 2))
 ROWWISE = "a8w8_rowwise_256x16x64x512_16x16_1x1_32x8x1_32x8x1_1x16x1x16_4x4x1_1x1_intrawave_v3"

@@ -8,7 +8,8 @@ from typing import Any
 
 from ckgen.cli.list_instances import options_of, plan_of
 from ckgen.cli.output import columns
-from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems
+from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems, training_problems
+from ckgen.families.fmha.enums import FmhaEntry
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import OP
 from ckgen.plan.select import Selection, select
@@ -18,8 +19,12 @@ Rows = list[dict[str, Any]]
 
 
 def fmha_problems() -> Rows:
-    """Every problem, in the file's order."""
-    return [_row(problem) for problem in benchmark_problems()]
+    """Every problem, in the file's order, those of backward last."""
+    return [_row(problem) for problem in _problems()]
+
+
+def _problems() -> tuple[BenchmarkProblem, ...]:
+    return (*benchmark_problems(), *training_problems())
 
 
 def answered(choosing: Mapping[str, Any]) -> Rows:
@@ -27,7 +32,7 @@ def answered(choosing: Mapping[str, Any]) -> Rows:
     options = replace(options_of({**choosing, "ops": (OP,)}), every_count=False)
     plan, archs = plan_of(options), load_archs()
     rows = []
-    for problem in benchmark_problems():
+    for problem in _problems():
         answers = {}
         for target in plan.targets:
             signature = problem.signature.resolved(archs[target.gfx].fp8_flavour)
@@ -37,14 +42,16 @@ def answered(choosing: Mapping[str, Any]) -> Rows:
 
 
 def answered_text(rows: Rows) -> str:
-    """A line per problem with the backend that answers on each target, or the rule; then how many are answered."""
+    """A line per problem with the backend that answers on each target, or the rule; then how many of each direction."""
     targets = list(rows[0]["answers"])
     cells = [("model", "phase", "signature", *targets)]
     for row in rows:
         said = (one["backend"] or one["rule"] for one in row["answers"].values())
         cells.append((row["model"], row["phase"], row["signature"], *said))
-    counts = (sum(row["answers"][target]["instance"] is not None for row in rows) for target in targets)
-    cells.append(("answered", "", "", *(f"{count} of {len(rows)}" for count in counts)))
+    for direction in ("fwd", "bwd"):
+        of = [row for row in rows if row["direction"] == direction]
+        counts = (sum(row["answers"][target]["instance"] is not None for row in of) for target in targets)
+        cells.append(("answered", direction, "", *(f"{count} of {len(of)}" for count in counts)))
     return columns(cells)
 
 
@@ -61,6 +68,7 @@ def _row(problem: BenchmarkProblem) -> dict[str, Any]:
     return {
         "model": problem.model,
         "phase": str(problem.phase),
+        "direction": "bwd" if problem.signature.traits.entry is FmhaEntry.BACKWARD else "fwd",
         "signature": str(problem.signature),
         "batch": shape.batch,
         "heads": [shape.heads_q, shape.heads_k],

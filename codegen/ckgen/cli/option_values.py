@@ -109,10 +109,10 @@ def kernel_sets_of(given: Iterable[Path], ops: Iterable[str]) -> tuple[Path, ...
 
 
 def profiles_of(given: Iterable[Path]) -> tuple[Path, ...]:
-    """The files of --profile; a shipped one is meant by its bare name."""
-    from ckgen.plan.profile_file import profile_file
+    """The files of --profile; a shipped one is meant by its bare name, CK's receipts by `receipt:N`."""
+    from ckgen.plan.profile_file import profile_files
 
-    return tuple(profile_file(path) for path in given)
+    return profile_files(given)
 
 
 def check_name(name: str) -> None:

@@ -267,5 +267,6 @@ def _shipped_sets() -> tuple[str, ...]:
 
 def _shipped_profiles() -> tuple[str, ...]:
     from ckgen.plan.profile_file import shipped_names
+    from ckgen.plan.receipts import receipt_words
 
-    return shipped_names()
+    return (*shipped_names(), *receipt_words())

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.fmha_shape import SIZES, FmhaShape
+from ckgen.model.op_words import FmhaEntry
 from ckgen.model.target import Target
 
 
@@ -15,8 +16,8 @@ from ckgen.model.target import Target
 class FmhaRow:
     """A row of a table of attention, adapted. Its kernel is an instance's name, which tells the signature.
 
-    `masked`: the row has a mask. `k_batch` counts splits of the keys; None: as many as cost least. `us` is
-    microseconds, None where not said.
+    `direction`: forward or backward. `masked`: the row has a mask. `k_batch` counts splits of the keys; None: as many
+    as cost least. `us` is microseconds, None where not said.
     """
 
     op: ClassVar[str] = "fmha"
@@ -26,6 +27,7 @@ class FmhaRow:
     location: Location
     layer: int
     target: Target
+    direction: FmhaEntry
     shape: FmhaShape
     masked: bool
     kernel: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.model.located_yaml import DocumentReader, Located, read_documents
 from ckgen.model.suggestion import did_you_mean, nearest_or_all
 from ckgen.plan.profile import Asked, Clause, Profile, dtypes_of
+from ckgen.plan.receipts import PREFIX, profiles_of_receipt
 
 KEYS = ("name", "about", "keep")
 _FOLDER = Path(__file__).with_name("profiles")
@@ -33,6 +34,16 @@ def profile_file(given: Path) -> Path:
         hints = (did_you_mean(str(given), shipped_names()), f"known: a file, or one of {', '.join(shipped_names())}")
         raise UsageError(f"unknown profile: '{given}' ({' '.join(filter(None, hints))})")
     return given
+
+
+def profile_files(given: Iterable[Path]) -> tuple[Path, ...]:
+    """The files that several `--profile` mean; `receipt:N` of CK may be more than one."""
+    names = (
+        name
+        for one in given
+        for name in (profiles_of_receipt(str(one)) if str(one).startswith(PREFIX) else (str(one),))
+    )
+    return tuple(dict.fromkeys(profile_file(Path(name)) for name in names))
 
 
 @cache

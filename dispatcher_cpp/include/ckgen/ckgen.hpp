@@ -11,6 +11,7 @@
 #include <ckgen/dispatcher.hpp>
 #include <ckgen/dtype.hpp>
 #include <ckgen/fmha.hpp>
+#include <ckgen/fmha_builder.hpp>
 #include <ckgen/fmha_mask.hpp>
 #include <ckgen/fmha_schedule.hpp>
 #include <ckgen/fmha_split.hpp>

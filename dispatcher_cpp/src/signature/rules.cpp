@@ -32,7 +32,7 @@ bool is_met(const Case& one, const Codes& codes) noexcept {
 }
 
 /// The case that breaks the rule; null where none does.
-const Case* broken(const detail::Rule& rule, const Codes& codes) noexcept {
+const Case* broken_case(const detail::Rule& rule, const Codes& codes) noexcept {
   const Case* const first = detail::kCases + rule.first_case;
   const Case* const last = first + rule.case_count;
   const Case* const found = std::find_if(first, last, [&codes](const Case& one) { return hold(one.when, codes); });
@@ -70,18 +70,23 @@ Status say(std::string_view sentence, const Signature& s, const Case& one) noexc
 
 }  // namespace
 
-Status signature_status(const Signature& s) noexcept {
-  const Codes codes = detail::codes_of(s);
+detail::SignatureBreach detail::signature_breach(const Signature& s) noexcept {
+  const Codes codes = codes_of(s);
   for (std::size_t i = 0; i < codes.size(); ++i) {
-    if (codes[i] >= detail::kFieldValues[i])
-      return Status::error(StatusCode::invalid_argument, "%u is no value of the signature's %s",
-                           static_cast<unsigned>(codes[i]), detail::kFieldNames[i].data());
+    if (codes[i] >= kFieldValues[i])
+      return {-1, Status::error(StatusCode::invalid_argument, "%u is no value of the signature's %s",
+                                static_cast<unsigned>(codes[i]), kFieldNames[i].data())};
   }
-  for (const detail::Rule& rule : detail::kRules) {
+  for (std::size_t i = 0; i < std::size(kRules); ++i) {
+    const Rule& rule = kRules[i];
     if ((rule.ops >> static_cast<unsigned>(s.op) & 1) == 0) continue;
-    if (const Case* const found = broken(rule, codes)) return say(rule.sentence, s, *found);
+    if (const Case* const found = broken_case(rule, codes)) return {static_cast<int>(i), say(rule.sentence, s, *found)};
   }
-  return Status::success();
+  return {-1, Status::success()};
+}
+
+Status signature_status(const Signature& s) noexcept {
+  return detail::signature_breach(s).status;
 }
 
 }  // namespace v1

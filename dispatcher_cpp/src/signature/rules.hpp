@@ -19,4 +19,11 @@ Status unknown(std::string_view what, std::string_view text) noexcept;
 /// The alias that fixes the operands, quantisation and form of a signature, or "".
 std::string_view alias_of(const Signature& signature) noexcept;
 
+/// What signature_status says, and the place in kRules of the rule that says it; -1: none, or no rule.
+struct SignatureBreach {
+  int rule;
+  Status status;
+};
+SignatureBreach signature_breach(const Signature& signature) noexcept;
+
 }  // namespace ckgen::inline v1::detail

@@ -90,6 +90,14 @@ problem_rules:
   one.m: {sentence: "M = {measured} is below {limit}", size: m, must: at_least, value: 1}
   one.k: {sentence: "K = {measured}", size: k, must: multiple_of, value: 2, when: {quant: rows, batched: true}}
   last: {sentence: nothing was built}
+fmha_builder:
+  setters: [one, two, three]
+  contradictions:
+    build.none: {without: [one, two], sentence: say one}
+    build.both: {said: [one, three], sentence: not both}
+  advice:
+    one.b: say another B
+    last: build it
 """
 
 

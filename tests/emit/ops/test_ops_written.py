@@ -17,6 +17,7 @@ from small_description import TEXT, small
 
 from ckgen import paths
 from ckgen.emit.ops.__main__ import SOURCE, WRITERS, main
+from ckgen.emit.ops.builder import cpp_builder, python_builder
 from ckgen.emit.ops.cpp_problem_rules import cpp_problem_rules
 from ckgen.emit.ops.cpp_tables import cpp_fields, cpp_rules
 from ckgen.emit.ops.cpp_words import cpp_fmha_words, cpp_key, cpp_words
@@ -113,6 +114,36 @@ def test_rules_of_problems_in_both_languages() -> None:
         "{1, ProblemSize::m, ProblemTest::at_least, 1, -1, -1, -1, -1},",
         "{2, ProblemSize::k, ProblemTest::multiple_of, 2, 1, -1, 1, -1},",
     } <= set(lines(cpp_problem_rules))
+
+
+def test_what_builders_refuse_in_both_languages() -> None:
+    builder = run(python_builder)
+    assert builder.SETTERS == ("one", "two", "three") and builder.ADVICE == {
+        "one.b": "say another B",
+        "last": "build it",
+    }
+    assert builder.CONTRADICTIONS == (
+        ("build.none", (), ("one", "two"), "say one"),
+        ("build.both", ("one", "three"), (), "not both"),
+    )
+    assert {
+        "enum class FmhaSetter : std::uint8_t { one, two, three };",
+        '{"build.none", 0x0, 0x3,', '{"build.both", 0x5, 0x0,', '{0, "say another B"},', '{3, "build it"},',
+    } <= set(lines(cpp_builder))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("without: [one, two]", "without: [one, tow]", "'tow' is no setter"),
+        ("    one.b: say", "    one.c: say", "'one.c' is no rule of a signature or problem"),
+        ("[one, two, three]", "[one, two, one]", "at most 64 setters, each once"),
+    ],
+)
+def test_a_builder_that_speaks_of_nothing_is_refused(old: str, new: str, says: str) -> None:
+    assert TEXT.count(old) == 1
+    found = read_description(TEXT.replace(old, new), "small.yaml")
+    assert isinstance(found, list) and [one.message for one in found] == [says]
 
 
 def test_conditions_on_other_fields_in_cpp() -> None:

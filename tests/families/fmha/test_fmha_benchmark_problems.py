@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from ckgen.families.fmha import benchmark_problems as module
-from ckgen.families.fmha.benchmark_problems import Phase, benchmark_problems
-from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaKv, FmhaQuant
+from ckgen.families.fmha.benchmark_problems import Phase, benchmark_problems, training_problems
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaDropout, FmhaEntry, FmhaKv, FmhaQuant
 from ckgen.families.fmha.operands import Lengths, make_operands
 from ckgen.families.fmha.reference import expect
 from ckgen.model.dtype import DType, Fp8Flavour
@@ -18,12 +18,24 @@ MODEL = {"model": "a/b", "dtype": "bf16", "heads": [4, 2], "hdims": [64, 64], "c
 def test_a_dozen_models_and_every_phase() -> None:
     problems = benchmark_problems()
     assert len({problem.model for problem in problems}) >= 12
-    assert {problem.phase for problem in problems} == set(Phase)
+    assert {problem.phase for problem in problems} == set(Phase) - {Phase.TRAINING}
     assert len(set(problems)) == len(problems)
     traits = [problem.signature.traits for problem in problems]
     assert any(one.bias is FmhaBias.ALIBI for one in traits) and any(one.softcap for one in traits)
     assert any(one.sink for one in traits) and any(one.quant is FmhaQuant.PER_TENSOR for one in traits)
     assert any(one.varlen for one in traits)
+
+
+def test_training_goes_back_with_every_usual_option() -> None:
+    problems = training_problems()
+    assert {one.phase for one in problems} == {Phase.TRAINING}
+    assert not set(problems) & set(benchmark_problems())
+    traits = [one.signature.traits for one in problems]
+    assert all(one.entry is FmhaEntry.BACKWARD for one in traits)
+    assert any(one.varlen for one in traits) and any(one.dropout is FmhaDropout.PHILOX for one in traits)
+    assert any(one.sink for one in traits) and any(one.softcap for one in traits)
+    assert any(one.bias is FmhaBias.ALIBI for one in traits) and any(not one.masked for one in traits)
+    assert {one.mask.left for one in problems} >= {-1, 127, 4095}
 
 
 def test_serving_reads_pages_of_every_usual_kind() -> None:
@@ -40,7 +52,10 @@ def test_serving_reads_pages_of_every_usual_kind() -> None:
     assert all(one.shape.pages * one.shape.page_size >= one.shape.batch * one.shape.seqlen_k for one in paged)
 
 
-@pytest.mark.parametrize("problem", benchmark_problems(), ids=lambda problem: f"{problem.model}-{problem.phase}")
+ALL = (*benchmark_problems(), *training_problems())
+
+
+@pytest.mark.parametrize("problem", ALL, ids=lambda problem: f"{problem.model}-{problem.phase}")
 def test_every_entry_is_a_legal_problem(problem: module.BenchmarkProblem) -> None:
     shape, traits = problem.shape, problem.signature.traits
     assert shape.heads_q % shape.heads_k == 0 and max(shape.hdim_q, shape.hdim_v) <= 256

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckgen.emit.render import render
-from ckgen.families.fmha.enums import FmhaTraits
+from ckgen.families.fmha.enums import FmhaEntry, FmhaTraits
 from ckgen.families.fmha.measured import FmhaRung, FmhaTable, fmha_key
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_canonical
@@ -141,7 +141,11 @@ def test_fates(tmp_path: Path, line: str, fate: str, reason: str) -> None:
         (causal(mask="none"), "T015", "the kernel has a mask, the row none"),
         (paged().replace("none", "b:-1:0"), "T015", "the row has a mask, the kernel none"),
         (paged().replace(",16,7,", ",,7,"), "T015", "page_size goes with blocktable and pagelist"),
-        (causal("fmha_bf16_append_hip_append_16", mask="none"), "T015", "tables are of forward attention"),
+        (
+            causal("fmha_bf16_append_hip_append_16", mask="none"),
+            "T015",
+            "forward and backward, not of append",
+        ),
     ],
 )
 def test_rows_that_mean_nothing(tmp_path: Path, line: str, code: str, says: str) -> None:
@@ -150,6 +154,61 @@ def test_rows_that_mean_nothing(tmp_path: Path, line: str, code: str, says: str)
     assert problem.code == code and says in problem.message
     assert problem.location == Location(str(tmp_path / "attention.csv"), 2)
     assert [(fate.kind.value, fate.reason) for fate in plan.fates] == [("invalid", code)]
+
+
+BACKWARD = "fmha_bf16_bwd_masked_host_64x128_t0"
+V3 = Target("x86_64_v3", 2)
+
+
+def directed(kernel: str, direction: str | None) -> str:
+    column = "" if direction is None else ",direction"
+    cell = "" if direction is None else f",{direction}"
+    return f"{HEADER}{column}\nx86_64_v3,2,1,8,2,256,256,64,64,b:-1:0,,1,900,{kernel}{cell}\n"
+
+
+def test_a_row_of_backward_says_its_direction_and_answers_exactly(tmp_path: Path) -> None:
+    table = tmp_path / "bwd.csv"
+    table.write_text(directed(BACKWARD, "bwd"))
+    plan = plan_of(table, targets=(V3,), ops=frozenset({"fmha"}))
+    assert not plan.diagnostics and plan.selected == {V3: 1}
+    shape = FmhaShape(heads_q=8, heads_k=2, seqlen_q=256, seqlen_k=256, hdim_q=64, hdim_v=64)
+    found = select(FmhaQuery(plan, V3, parse_canonical("fmha_bf16_bwd_masked"), shape))
+    assert found.tier is Tier.EXACT and found.instance is not None and found.instance.name == BACKWARD
+    assert select(FmhaQuery(plan, V3, parse_canonical("fmha_bf16_masked"), shape)).tier is Tier.DEFAULT
+    (text,) = (text for path, text in render(plan, "k").items() if path == "fmha_bf16_bwd_masked/unit.cpp")
+    assert "fmha_rung(256, 256, " in text
+
+
+def test_what_a_tune_writes_of_backward_answers_exactly(tmp_path: Path) -> None:
+    """A line as `ckgen tune fmha` writes it: the signature says the direction."""
+    table = tmp_path / "tuned.csv"
+    measured = "kernelName,splitK,us,spread,runs,tried,device,driver,tool,date"
+    head = f"gfx,cu_num,signature,B,M,N,K,experts,top_k,sizes,{measured}"
+    sizes = "batch=1 heads_q=8 heads_k=2 seqlen_q=256 seqlen_k=256 hdim_q=64 hdim_v=64 mask=b:-1;0"
+    rest = f"{sizes},{BACKWARD.replace('64x128', '128x64')},1,900,1%,9,2,,,,"
+    table.write_text(f"{head}\nx86_64_v3,2,fmha_bf16_bwd_masked,0,0,0,0,0,0,{rest}\n")
+    plan = plan_of(table, targets=(V3,), ops=frozenset({"fmha"}))
+    assert not plan.diagnostics and plan.selected == {V3: 1}
+    shape = FmhaShape(heads_q=8, heads_k=2, seqlen_q=256, seqlen_k=256, hdim_q=64, hdim_v=64)
+    found = select(FmhaQuery(plan, V3, parse_canonical("fmha_bf16_bwd_masked"), shape))
+    assert found.tier is Tier.EXACT and found.instance is not None
+    assert found.instance.name == BACKWARD.replace("64x128", "128x64")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "direction", "says"),
+    [
+        (BACKWARD, None, "the kernel is of direction bwd, the row of fwd"),
+        (BACKWARD, "", "the kernel is of direction bwd, the row of fwd"),
+        (BACKWARD.replace("_bwd", ""), "bwd", "the kernel is of direction fwd, the row of bwd"),
+        (BACKWARD, "back", "direction 'back' is not a known value"),
+    ],
+)
+def test_a_direction_is_that_of_the_kernel(tmp_path: Path, kernel: str, direction: str | None, says: str) -> None:
+    table = tmp_path / "bwd.csv"
+    table.write_text(directed(kernel, direction))
+    (problem,) = plan_of(table, targets=(V3,), ops=frozenset({"fmha"})).diagnostics
+    assert problem.code == ("T006" if direction == "back" else "T015") and says in problem.message
 
 
 def test_rows_of_one_key(tmp_path: Path) -> None:
@@ -185,7 +244,7 @@ def test_the_row_is_the_first_near_one(pairs: list[tuple[int, int]], seqlen_q: i
     rungs = []
     for q, k in sorted(pairs):
         shape = replace(context, seqlen_q=q, seqlen_k=k)
-        row = FmhaRow(Location("t", 1), 0, GFX942, shape, False, "k", None, None)
+        row = FmhaRow(Location("t", 1), 0, GFX942, FmhaEntry.FORWARD, shape, False, "k", None, None)
         rungs.append(FmhaRung(fmha_key(traits, shape), 0, None, row))
     found = FmhaTable(GFX942, tuple(rungs)).find(traits, replace(context, seqlen_q=seqlen_q, seqlen_k=seqlen_k))
     near = [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.emit.checked_in import keep
+from ckgen.emit.ops.builder import cpp_builder, python_builder
 from ckgen.emit.ops.cpp_problem_rules import cpp_problem_rules
 from ckgen.emit.ops.cpp_tables import cpp_aliases, cpp_fields, cpp_rules
 from ckgen.emit.ops.cpp_words import cpp_fmha_words, cpp_key, cpp_words
@@ -23,6 +24,7 @@ WRITERS: Mapping[str, Callable[[Description], str]] = {
     "codegen/ckgen/families/common/key_fields.py": python_key,
     "codegen/ckgen/families/common/signature_tables.py": python_rules,
     "codegen/ckgen/families/common/problem_tables.py": python_problem_rules,
+    "codegen/ckgen/families/fmha/builder_tables.py": python_builder,
     "dispatcher_cpp/include/ckgen/words.hpp": cpp_words,
     "dispatcher_cpp/include/ckgen/fmha_words.hpp": cpp_fmha_words,
     "dispatcher_cpp/include/ckgen/key_bits.hpp": cpp_key,
@@ -30,6 +32,7 @@ WRITERS: Mapping[str, Callable[[Description], str]] = {
     "dispatcher_cpp/src/signature/alias_tables.hpp": cpp_aliases,
     "dispatcher_cpp/src/signature/fields.hpp": cpp_fields,
     "dispatcher_cpp/src/signature/rule_tables.hpp": cpp_rules,
+    "dispatcher_cpp/src/fmha/builder_tables.hpp": cpp_builder,
 }
 """What each file is made with, by its path in a checkout."""
 

@@ -179,6 +179,25 @@ class ProblemRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Contradiction:
+    """What a builder refuses: all setters of `said` were called and none of `without`."""
+
+    id: str
+    said: tuple[str, ...]
+    without: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuilderWords:
+    """The builder of attention problems; `advice` is said behind the sentence of a rule of signatures or problems."""
+
+    setters: tuple[str, ...]
+    contradictions: tuple[Contradiction, ...]
+    advice: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """All of it, in the file's order."""
 
@@ -194,3 +213,4 @@ class Description:
     counted: Mapping[str, str]
     rules: tuple[Rule, ...]
     problem_rules: tuple[ProblemRule, ...]
+    builder: BuilderWords

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ckgen.emit.ops.description import Alias, Case, Condition, Conditions, Description, ProblemRule, Rule, UsualCase
 from ckgen.emit.ops.text import HEAD
 
 
-def _head(what: str) -> list[str]:
+def head(what: str) -> list[str]:
+    """The lines that a generated module of tables begins with."""
     return [
         f'"""{what} {HEAD}"""',
         "",
@@ -22,14 +23,14 @@ def _head(what: str) -> list[str]:
 def python_key(description: Description) -> str:
     """ckgen/families/common/key_fields.py: what a key holds, and where; words of names."""
     sizes = ", ".join(f'"{one.name}": ({", ".join(map(str, one.values))})' for one in description.sizes.values())
-    lines = _head("What a signature's key holds, and where, and what canonical names say.")
+    lines = head("What a signature's key holds, and where, and what canonical names say.")
     lines += [
         f"KEY_BITS = {description.key_bits}",
         f"SIZES: dict[str, tuple[int, ...]] = {{{sizes}}}",
         '"""Numbers that keys hold as their place."""',
         "FIELDS: tuple[tuple[str, str, int, int, tuple[str, ...]], ...] = (",
         *(
-            f'    ("{one.name}", "{one.type}", {one.at}, {one.bits}, {_words(one.of)}),'
+            f'    ("{one.name}", "{one.type}", {one.at}, {one.bits}, {words(one.of)}),'
             for one in description.fields.values()
         ),
         ")",
@@ -37,7 +38,7 @@ def python_key(description: Description) -> str:
     ]
     lines += ["NAME_WORDS: tuple[tuple[tuple[str, ...], str, str, str, bool, bool], ...] = ("]
     lines += [
-        f'    ({_words(one.of)}, "{one.field}", "{one.word}", "{one.prefix}", {one.always}, {one.in_alias}),'
+        f'    ({words(one.of)}, "{one.field}", "{one.word}", "{one.prefix}", {one.always}, {one.in_alias}),'
         for one in description.names
     ]
     lines += [")"]
@@ -49,7 +50,7 @@ def python_key(description: Description) -> str:
 
 def python_rules(description: Description) -> str:
     """ckgen/families/common/signature_tables.py: rules of signatures, usual members, aliases."""
-    lines = _head("Which signatures mean something, and their aliases.")
+    lines = head("Which signatures mean something, and their aliases.")
     lines += [
         "from ckgen.model.op_words import DType, Quant",
         "",
@@ -73,9 +74,9 @@ def python_rules(description: Description) -> str:
 
 def _rule(rule: Rule) -> list[str]:
     cases = [
-        f"        ({_conditions(case.when)}, {_must(case)}, {_quoted(_allowed(rule, case))})," for case in rule.cases
+        f"        ({_conditions(case.when)}, {_must(case)}, {quoted(_allowed(rule, case))})," for case in rule.cases
     ]
-    return [f"    ({_quoted(rule.id)}, {_words(rule.of)}, {_quoted(rule.sentence)}, (", *cases, "    )),"]
+    return [f"    ({quoted(rule.id)}, {words(rule.of)}, {quoted(rule.sentence)}, (", *cases, "    )),"]
 
 
 def _allowed(rule: Rule, case: Case) -> str:
@@ -95,11 +96,13 @@ def _condition(one: Condition) -> str:
     return f'("{one.field}", {like})'
 
 
-def _words(words: tuple[str, ...]) -> str:
-    return f"({''.join(f'{_quoted(word)}, ' for word in words).rstrip()})"
+def words(texts: Sequence[str]) -> str:
+    """A tuple of texts."""
+    return f"({''.join(f'{quoted(word)}, ' for word in texts).rstrip()})"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A literal of both languages."""
     assert '"' not in text and "\\" not in text, text
     return f'"{text}"'
 
@@ -150,14 +153,14 @@ def _asked(description: Description, one: Condition) -> list[str]:
 
 def python_problem_rules(description: Description) -> str:
     """ckgen/families/common/problem_tables.py: rules of problems."""
-    lines = _head("Rules of problems: their sentences, and what sizes must satisfy.")
+    lines = head("Rules of problems: their sentences, and what sizes must satisfy.")
     lines += [
         "MESSAGES: dict[str, str] = {",
-        *(f"    {_quoted(rule.id)}: {_quoted(rule.sentence)}," for rule in description.problem_rules),
+        *(f"    {quoted(rule.id)}: {quoted(rule.sentence)}," for rule in description.problem_rules),
         "}",
         '"""By id, in the order of their numbers, which count from 1."""',
         "NEAR: dict[str, int] = {",
-        *(f"    {_quoted(rule.id)}: {rule.near}," for rule in description.problem_rules if rule.near),
+        *(f"    {quoted(rule.id)}: {rule.near}," for rule in description.problem_rules if rule.near),
         "}",
         '"""How near an instance is that a problem breaks the rule of; none: no instance says so."""',
         "SIGNATURE_RULES: tuple[tuple[str, str, str, int, dict[str, str | bool]], ...] = (",
@@ -170,11 +173,11 @@ def python_problem_rules(description: Description) -> str:
 
 def _size_rule(description: Description, rule: ProblemRule) -> str:
     when = ", ".join(f'"{field}": {_value(description, field, word)}' for field, word in rule.when)
-    return f'    ({_quoted(rule.id)}, "{rule.size}", "{rule.demand}", {rule.value}, {{{when}}}),'
+    return f'    ({quoted(rule.id)}, "{rule.size}", "{rule.demand}", {rule.value}, {{{when}}}),'
 
 
 def _value(description: Description, field: str, word: str) -> str:
     kind = description.fields[field].type
     if kind not in description.enums:
         return word.capitalize()
-    return _quoted(next(member.text for member in description.enums[kind].members if member.name == word))
+    return quoted(next(member.text for member in description.enums[kind].members if member.name == word))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+from ckgen.emit.ops.builder import read_builder
 from ckgen.emit.ops.description import Description
 from ckgen.emit.ops.read_rules import PROBLEM_FIELDS, RuleReader, read_sets
 from ckgen.emit.ops.read_words import ops_reader, read_enums, read_fields, read_names, read_numbers, read_sizes
@@ -14,7 +15,7 @@ from ckgen.model.located_yaml import Located, read_documents
 
 _KEYS = (
     "enums", "sizes", "numbers", "key", "names", "sets", "usual", "aliases", "counted", "signature_rules",
-    "problem_rules",
+    "problem_rules", "fmha_builder",
 )  # fmt: skip
 
 
@@ -51,6 +52,8 @@ def _description(reader: Reader, document: Located) -> Description:
     counted = {name: reader.text(one) for name, one in reader.mapping(entry["counted"]).items()}
     rules = RuleReader(reader, enums, sizes, numbers, fields, counted, sets, read_ops)
     usual = rules.usual(entry["usual"])
+    of_signatures = rules.rules(entry["signature_rules"], usual)
+    of_problems = rules.problem_rules(entry["problem_rules"])
     return Description(
         enums,
         sizes,
@@ -62,8 +65,9 @@ def _description(reader: Reader, document: Located) -> Description:
         usual,
         rules.aliases(entry["aliases"]),
         counted,
-        rules.rules(entry["signature_rules"], usual),
-        rules.problem_rules(entry["problem_rules"]),
+        of_signatures,
+        of_problems,
+        read_builder(reader, entry["fmha_builder"], of_signatures, of_problems),
     )
 
 

@@ -17,16 +17,22 @@ _LARGEST_CODE = 31
 
 def problems(signature: object, counts: Counts) -> Iterator[str]:
     """One sentence for each rule that the fields break, in order; none for a signature that means something."""
+    return (sentence for _, sentence in broken_rules(signature, counts))
+
+
+def broken_rules(signature: object, counts: Counts) -> Iterator[tuple[str, str]]:
+    """The id and the sentence of each."""
     facts = _Facts(signature, counts)
-    for sentence, cases in _rules_of(str(KEY_FIELDS["op"].value(signature))):
+    for rule, sentence, cases in _rules_of(str(KEY_FIELDS["op"].value(signature))):
         broken = facts.broken(cases)
         if broken is not None:
-            yield _PLACE.sub(lambda place, case=broken: facts.text(place[1], case), sentence)  # type: ignore[misc]
+            said = _PLACE.sub(lambda place, case=broken: facts.text(place[1], case), sentence)  # type: ignore[misc]
+            yield rule, said
 
 
 @cache
-def _rules_of(op: str) -> tuple[tuple[str, tuple[Case, ...]], ...]:
-    return tuple((sentence, cases) for _, of, sentence, cases in RULES if op in of)
+def _rules_of(op: str) -> tuple[tuple[str, str, tuple[Case, ...]], ...]:
+    return tuple((rule, sentence, cases) for rule, of, sentence, cases in RULES if op in of)
 
 
 class _Facts:

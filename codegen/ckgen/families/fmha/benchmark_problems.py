@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.fmha.enums import FmhaBias, FmhaKv, FmhaQuant
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaKv, FmhaQuant
 from ckgen.families.fmha.mask import FmhaMask, parse_mask
 from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
 from ckgen.model.dtype import DType
@@ -15,7 +15,7 @@ from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.word import Word
 
 _FILE = Path(__file__).with_name("benchmark_problems.yaml")
-_OF_PROBLEM = frozenset({"phase", "batch", "lengths", "mask", "varlen", "dtype", "kv", "page", "kv_dtype"})
+_OF_PROBLEM = frozenset({"phase", "batch", "lengths", "mask", "varlen", "dtype", "kv", "page", "kv_dtype", "dropout"})
 _OF_MODEL = frozenset({"model", "dtype", "heads", "hdims", "softcap", "sink", "bias", "config", "problems"})
 
 
@@ -28,6 +28,7 @@ class Phase(Word):
     ENCODER = "encoder"
     CROSS = "cross"
     DIFFUSION = "diffusion"
+    TRAINING = "training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,18 @@ class BenchmarkProblem:
 
 @cache
 def benchmark_problems() -> tuple[BenchmarkProblem, ...]:
-    """All, in the file's order; ValueError names the model of a bad entry."""
+    """Those of forward, in the file's order; ValueError names the model of a bad entry."""
+    return tuple(one for one in _all_problems() if one.phase is not Phase.TRAINING)
+
+
+@cache
+def training_problems() -> tuple[BenchmarkProblem, ...]:
+    """Those of backward, in the file's order."""
+    return tuple(one for one in _all_problems() if one.phase is Phase.TRAINING)
+
+
+@cache
+def _all_problems() -> tuple[BenchmarkProblem, ...]:
     import yaml
 
     models: list[dict[str, Any]] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
@@ -80,6 +92,8 @@ def _problem(model: dict[str, Any], entry: dict[str, Any]) -> BenchmarkProblem:
         dtype,
         DType(model["dtype"]),
         b=kv_dtype,
+        entry=FmhaEntry.BACKWARD if entry["phase"] == Phase.TRAINING.value else FmhaEntry.FORWARD,
+        dropout=FmhaDropout.PHILOX if entry.get("dropout", False) else FmhaDropout.NONE,
         kv=FmhaKv(entry.get("kv", "contiguous")),
         varlen=entry.get("varlen", False),
         masked=mask_text != "none",

@@ -10,6 +10,7 @@ from typing import Any
 from ckgen.model.diagnostic import Location
 from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import SIZES, FmhaCorner, FmhaShape
+from ckgen.model.op_words import FmhaEntry
 from ckgen.model.target import Target
 from ckgen.tables.cell_readers import (
     NAME_COLUMN,
@@ -20,6 +21,7 @@ from ckgen.tables.cell_readers import (
     Reader,
     arch,
     number,
+    one_of,
     positive,
     sku,
 )
@@ -28,9 +30,10 @@ from ckgen.tables.dialect import Dialect, LoadOptions, Told
 from ckgen.tables.reading import Adapted, Place, Reading
 
 COLUMNS = ("gfx", "cu_num", *SIZES, NAME_COLUMN, TIME_COLUMN)
-"""What a table must have; `sku`, `mask`, `page_size` and `splitK` may be there."""
+"""What a table must have; `sku`, `direction`, `mask`, `page_size` and `splitK` may be there."""
 
-MASK_COLUMN, PAGE_COLUMN = "mask", "page_size"
+DIRECTION_COLUMN, MASK_COLUMN, PAGE_COLUMN = "direction", "mask", "page_size"
+_DIRECTIONS = {"fwd": FmhaEntry.FORWARD, "bwd": FmhaEntry.BACKWARD}
 _MASK = re.compile(r"(?P<corner>[bt]):(?P<left>-1|\d{1,9}):(?P<right>-1|\d{1,9})(?::(?P<sink>\d{1,9}))?")
 _CORNERS = {"b": FmhaCorner.BOTTOM_RIGHT, "t": FmhaCorner.TOP_LEFT}
 _MOST_SPLITS = 2**16 - 1
@@ -82,6 +85,7 @@ def adapt_fmha(cells: Cells, place: Place) -> Adapted[FmhaRow]:
                 location=Location(place.path, line),
                 layer=place.layer,
                 target=Target(row["gfx"], row["cu_num"], row.get(SKU_COLUMN, "")),
+                direction=row.get(DIRECTION_COLUMN, FmhaEntry.FORWARD),
                 shape=_shape(row, seen),
                 masked=not seen.is_none,
                 kernel=row[NAME_COLUMN],
@@ -110,6 +114,7 @@ _READ: Mapping[str, tuple[Reader, bool, object]] = {
     **dict.fromkeys(SIZES, (positive, True, None)),
     NAME_COLUMN: (str, True, None),
     TIME_COLUMN: (number, False, None),
+    DIRECTION_COLUMN: (one_of(_DIRECTIONS), False, FmhaEntry.FORWARD),
     MASK_COLUMN: (mask, False, Mask(True)),
     PAGE_COLUMN: (positive, False, 0),
     SPLIT_K_COLUMN: (splits, False, None),

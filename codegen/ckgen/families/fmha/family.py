@@ -127,7 +127,8 @@ class FmhaFamily(Family[FmhaSignature]):
     ) -> FmhaRow:
         """Of attention."""
         name = winner.name if winner is not None else measured.kernel
-        return FmhaRow(NOWHERE, 0, target, measured.shape, signature.traits.masked, name, measured.k_batch, None)
+        traits = signature.traits
+        return FmhaRow(NOWHERE, 0, target, traits.entry, measured.shape, traits.masked, name, measured.k_batch, None)
 
     @property
     def profile_words(self) -> Mapping[str, Sequence[str] | None]:

@@ -30,7 +30,7 @@ class FmhaRows(RowMeanings[FmhaRow, FmhaSignature]):
 
     def signature_key(self, row: FmhaRow) -> Hashable:
         """The name, and what must agree with it."""
-        return row.kernel, row.masked, bool(row.shape.page_size)
+        return row.kernel, row.direction, row.masked, bool(row.shape.page_size)
 
     def meaning(self, row: FmhaRow) -> tuple[FmhaSignature, ...]:
         """The kernel's; UsageError for a row whose columns are not of it."""
@@ -102,7 +102,10 @@ class FmhaRows(RowMeanings[FmhaRow, FmhaSignature]):
 def _mismatch(traits: FmhaTraits, row: FmhaRow) -> str | None:
     """Where a row's columns are not of its kernel's signature."""
     if traits.entry is FmhaEntry.APPEND:
-        return "tables are of forward attention, not of append"
+        return "tables are of attention forward and backward, not of append"
+    if row.direction is not traits.entry:
+        kernel, said = (("bwd", "fwd"), ("fwd", "bwd"))[traits.entry is FmhaEntry.FORWARD]
+        return f"the kernel is of direction {kernel}, the row of {said}"
     if row.masked != traits.masked:
         whose, other = ("kernel", "row") if traits.masked else ("row", "kernel")
         return f"the {whose} has a mask, the {other} none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -51,6 +52,10 @@ class FmhaSignature:
     def problems(self) -> tuple[str, ...]:
         """Why this combination of fields means nothing; empty for a legal signature."""
         return tuple(signature_check.problems(self, {}))
+
+    def broken(self) -> Iterator[tuple[str, str]]:
+        """The same with the rules' ids before them."""
+        return signature_check.broken_rules(self, {})
 
     def resolved(self, flavour: Fp8Flavour | None) -> FmhaSignature:
         """The same with plain fp8 and bf8 in the arch's flavour."""

@@ -24,6 +24,7 @@ def told_row(told: ToldRow, signature: FmhaSignature) -> FmhaRow:
         location=told.location,
         layer=told.layer,
         target=told.target,
+        direction=signature.traits.entry,
         shape=kept,
         masked=signature.traits.masked,
         kernel=told.kernel,
