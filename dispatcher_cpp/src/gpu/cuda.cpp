@@ -299,9 +299,9 @@ Status CudaRuntime::launch(void* function, const KernelCall& call, void* stream)
   const int code = in_context([&] { return launch_(&config, function, arguments, nullptr); });
   if (stream != nullptr &&
       (code == kCudaInvalidContext || code == kCudaInvalidHandle || code == kCudaContextIsDestroyed))
-    return Status::error(StatusCode::invalid_argument,
-                         "cuLaunchKernelEx answered with CUDA error %d: stream %p was destroyed, or is another device's",
-                         code, stream);
+    return Status::error(
+        StatusCode::invalid_argument,
+        "cuLaunchKernelEx answered with CUDA error %d: stream %p was destroyed, or is another device's", code, stream);
   return done("cuLaunchKernelEx", code);
 }
 
