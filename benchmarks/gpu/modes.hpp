@@ -42,6 +42,12 @@ inline ckgen::GemmArgs dense(std::int64_t m, std::int64_t n, std::int64_t k) {
   return args;
 }
 
+/// The signature of one group alone.
+inline ckgen::Signature alone(ckgen::Signature signature) {
+  signature.op = ckgen::Op::gemm;
+  return signature;
+}
+
 inline double median(std::vector<double> times) {
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   return times[times.size() / 2];
