@@ -1,5 +1,5 @@
-// Config -> one of CUTLASS 3.x's GEMM kernels for Hopper; grouped.hpp has those over groups, store.hpp what follows sums.
-// For device units by nvcc, and for host units behind host_compiler.hpp.
+// Config -> one of CUTLASS 3.x's GEMM kernels for Hopper; grouped.hpp has those over groups, store.hpp what follows
+// sums. For device units by nvcc, and for host units behind host_compiler.hpp.
 #pragma once
 
 #include <cutlass/cutlass.h>
