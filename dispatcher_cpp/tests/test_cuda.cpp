@@ -280,6 +280,20 @@ TEST_F(CudaTest, ErrorsNameTheCall) {
   EXPECT_TRUE(own.run(made, args(), nullptr, nullptr).ok()) << "nothing is left of what failed";
 }
 
+TEST_F(CudaTest, StreamsThatAreGoneAreNamed) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  int any = 0;
+  for (const int error : {201, 400, 709}) {
+    fail("cuLaunchKernelEx", error);
+    const Status given = own.run(made, args(), nullptr, &any);
+    EXPECT_EQ(given.code, StatusCode::invalid_argument);
+    EXPECT_NE(std::string(given.message).find("was destroyed, or is another device's"), std::string::npos)
+        << given.message;
+    EXPECT_EQ(own.run(made, args(), nullptr, nullptr).code, StatusCode::internal) << "the default stream is alive";
+  }
+}
+
 TEST_F(CudaTest, DescriptorsAreTheDrivers) {
   alignas(64) unsigned char map[128] = {};
   const int before = counts().maps;

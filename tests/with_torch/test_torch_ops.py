@@ -146,6 +146,8 @@ def test_a_product_has_its_gradients() -> None:
     torch.testing.assert_close(found, (a.grad, w.grad), rtol=1e-5, atol=1e-3)
     with pytest.raises(UsageError, match="ckgen::gemm has a backward without scales, bias and epilogue alone"):
         ckgen.torch.gemm(a, w.T, bias=torch.zeros(40)).sum().backward()
+    with pytest.raises(UsageError, match="ckgen::grouped has no backward"):
+        ckgen.torch.grouped([a], [w.T])[0].sum().backward()
 
 
 def bounded(found: Tensor, expected: Expected) -> bool:

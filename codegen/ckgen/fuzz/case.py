@@ -73,6 +73,8 @@ class Case:
     `page_size` is of paged KV. Of append, N is the cache's room per sequence and `new` is seqlen_new; gap_a is beyond
     rows of Q and new rows, and `in_place`: O is Q.
 
+    `sum_bits`: significand bits that sums of 8-bit floats keep in the matrix unit; other data suit fewer.
+
     `schedule`: the batch's lengths are planned for the tile of the instance that answers without one; `split_cu_num`
     and `max_splits` of 0 are the target's and the planner's own, `split_n0` of 0 the instance's. `fixed_split_size` is
     rounded up to what the planner takes. `split_bound`: with room for every batch within the shape, else its own;
@@ -102,6 +104,7 @@ class Case:
     broadcast_b: bool = False
     scale_columns: bool = False
     scale_shuffled: bool = False
+    sum_bits: int = 24
     groups: Sizes = None
     on_device: bool = False
     experts: int = 0

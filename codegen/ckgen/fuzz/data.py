@@ -31,8 +31,10 @@ def operands_of(signature: GemmSignature, case: Case, shape: Shape, parts: int) 
 
     EXTREME and SPECIAL are left out where the signature's types or options cannot have them.
     """
-    make = make_operands if _is_rounded_once(case, parts) else make_integers
-    operands = make(signature, shape, case.seed)
+    if _is_rounded_once(case, parts):
+        operands = make_operands(signature, shape, case.seed, case.sum_bits)
+    else:
+        operands = make_integers(signature, shape, case.seed)
     is_plain = not signature.epilogue and signature.a_op is signature.b_op is OperandOp.NONE
     if case.data is Data.ZEROS:
         a, b = operands.a * (case.seed % 2), operands.b * (1 - case.seed % 2)

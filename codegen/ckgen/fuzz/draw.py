@@ -187,7 +187,7 @@ def _scale_shuffled(draw: Draw) -> bool:
 
 
 def _usual(name: str) -> Callable[[Draw], Any]:
-    """What only attention has."""
+    """What only attention has, and what only real devices do."""
     default = next(one.default for one in fields(Case) if one.name == name)
     return lambda draw: default
 
@@ -226,6 +226,7 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
     **{
         name: _usual(name)
         for name in (
+            "sum_bits",
             "heads_q",
             "heads_k",
             "hdim_v",

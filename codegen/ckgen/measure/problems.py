@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ckgen.families.common.signature import Signature
+from ckgen.families.gemm.enums import Quant
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.operations import operation_of
+from ckgen.model.arch import Vendor
 from ckgen.model.target import Target
+from ckgen.specs.archs import load_arch
 
 SEED = 1
 """Of operands, and where sequences may differ, of their lengths."""
 
 
 def case_of(signature: Signature, target: Target, problem: Any) -> Case:
-    """`problem` is what a Family's `asked_problem` gives; UsageError for sizes that a Case does not hold."""
-    return operation_of(signature).asked(Case(signature.canonical(), str(target), seed=SEED), problem)
+    """`problem` is what a Family's `asked_problem` gives; UsageError for sizes that a Case does not hold.
+
+    Operands are such that kernels of the target have one right result, and lie as they take them: those of NVIDIA load
+    scales of blocks of A by descriptors, as [K/128][M].
+    """
+    arch = load_arch(target.gfx)
+    turned = arch.vendor is Vendor.NVIDIA and getattr(signature, "quant", None) is Quant.BLOCKSCALE
+    case = Case(signature.canonical(), str(target), seed=SEED, scale_columns=turned, sum_bits=arch.fp8_sum_bits)
+    return operation_of(signature).asked(case, problem)

@@ -166,8 +166,8 @@ class ArchSpec:
     vgprs_per_wave: the most of them that one wave is given (getAddressableNumVGPRs), accumulators included where they
     are of the same file; agprs_per_wave: accumulators of a file of their own. vgpr_granule: registers given at a time.
     waves_per_simd: the most that a SIMD holds. max_cluster: workgroups that one cluster may have, 1 where there are no
-    clusters. lds_bytes: of a workgroup; lds_bytes_per_cu: what those of a CU share. lds_copy_bytes: a lane's widest
-    load straight to LDS, 0 for none.
+    clusters. fp8_sum_bits: significand bits of sums of 8-bit floats in the matrix unit. lds_bytes: of a workgroup;
+    lds_bytes_per_cu: what those of a CU share. lds_copy_bytes: a lane's widest load straight to LDS, 0 for none.
     """
 
     name: str
@@ -198,6 +198,7 @@ class ArchSpec:
     l2_bytes_per_xcd: int
     last_level_cache_bytes: int
     fp8_flavour: Fp8Flavour | None
+    fp8_sum_bits: int
     ops_per_clock: Mapping[DType, int]
     skus: tuple[Sku, ...]
     matrix_instructions: tuple[MatrixInstruction, ...]

@@ -76,6 +76,7 @@ def build_arch(reader: Reader, stem: str) -> ArchSpec:
         l2_bytes_per_xcd=memory.integer("l2_bytes_per_xcd", "cache_bytes"),
         last_level_cache_bytes=memory.integer("last_level_cache_bytes", "cache_bytes_or_none"),
         fp8_flavour=flavour,
+        fp8_sum_bits=numerics.integer("fp8_sum_bits", "significand", default=24),
         ops_per_clock=_rates(numerics),
         skus=reader.children("skus", lambda item: _sku(item, notes), least=1),
         matrix_instructions=hardware.children("rows", lambda item: _instruction(item, flavour)),

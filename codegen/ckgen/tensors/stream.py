@@ -11,10 +11,11 @@ from ckgen.tensors.view import Place, PlaceKind, TensorView
 
 def stream_address(stream: Any) -> int:
     """Of an integer, a torch stream, a CuPy stream, or what has `__cuda_stream__`; StreamMismatch for anything else."""
-    if hasattr(stream, "__cuda_stream__"):
-        stream = stream.__cuda_stream__()[1]
-    for word in ("cuda_stream", "ptr"):
-        stream = getattr(stream, word, stream)
+    if not isinstance(stream, int):
+        if hasattr(stream, "__cuda_stream__"):
+            stream = stream.__cuda_stream__()[1]
+        for word in ("cuda_stream", "ptr"):
+            stream = getattr(stream, word, stream)
     if isinstance(stream, bool) or not isinstance(stream, int) or not 0 <= stream < 2**64:
         raise StreamMismatch(
             f"stream is {stream!r}: give a stream of torch or CuPy, an object with __cuda_stream__, or its address"

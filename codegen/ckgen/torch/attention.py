@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ckgen.model.errors import UsageError
 from ckgen.torch.ops import result_type
+from ckgen.torch.register import register
 from ckgen.torch.state import current
 
 _TENSORS = 9
@@ -202,11 +203,8 @@ def _pair(window: Sequence[int] | None) -> tuple[int, int] | None:
     return None if window is None else (window[0], window[1])
 
 
-_ATTENTION = torch.library.custom_op("ckgen::attention", _attention, mutates_args=())
-_ATTENTION.register_fake(_attention_shape)
-_ATTENTION.register_autograd(_gradients, setup_context=_keep)
-_BACKWARD = torch.library.custom_op("ckgen::attention_backward", _backward, mutates_args=())
-_BACKWARD.register_fake(_backward_shape)
+_ATTENTION = register("attention", _attention, _attention_shape, _gradients, _keep)
+_BACKWARD = register("attention_backward", _backward, _backward_shape)
 
 
 def attention(

@@ -15,6 +15,7 @@ from torch import Tensor
 from ckgen.families.gemm.call import c_type
 from ckgen.model.errors import UsageError
 from ckgen.tensors.dtypes import NAMES, name_of
+from ckgen.torch.register import register
 from ckgen.torch.state import current
 
 
@@ -196,16 +197,9 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     return of_a, of_b, None, None, None, [None] * ctx.d_count, *([None] * 7)
 
 
-_GEMM = torch.library.custom_op("ckgen::gemm", _gemm, mutates_args=())
-_GROUPED = torch.library.custom_op("ckgen::grouped", _grouped, mutates_args=())
-_MOE = torch.library.custom_op("ckgen::moe", _moe, mutates_args=())
-for _op, _shape in (
-    (_GEMM, _gemm_shape),
-    (_GROUPED, _grouped_shape),
-    (_MOE, _moe_shape),
-):
-    _op.register_fake(_shape)
-_GEMM.register_autograd(_backward, setup_context=_keep)
+_GEMM = register("gemm", _gemm, _gemm_shape, _backward, _keep)
+_GROUPED = register("grouped", _grouped, _grouped_shape)
+_MOE = register("moe", _moe, _moe_shape)
 
 
 def gemm(

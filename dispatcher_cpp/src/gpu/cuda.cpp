@@ -13,6 +13,8 @@ namespace {
 // CUresult.
 constexpr int kCudaNotInitialized = 3;
 constexpr int kCudaInvalidContext = 201;
+constexpr int kCudaInvalidHandle = 400;
+constexpr int kCudaContextIsDestroyed = 709;
 
 // CUdevice_attribute and CUfunction_attribute.
 constexpr int kCudaMultiprocessorCount = 16;
@@ -294,7 +296,13 @@ Status CudaRuntime::launch(void* function, const KernelCall& call, void* stream)
                             has_clusters ? 1U : 0U};
   // By pointer: the driver knows where in the kernel's parameters an argument of such alignment begins.
   void* arguments[] = {const_cast<unsigned char*>(call.args)};
-  return done("cuLaunchKernelEx", in_context([&] { return launch_(&config, function, arguments, nullptr); }));
+  const int code = in_context([&] { return launch_(&config, function, arguments, nullptr); });
+  if (stream != nullptr &&
+      (code == kCudaInvalidContext || code == kCudaInvalidHandle || code == kCudaContextIsDestroyed))
+    return Status::error(StatusCode::invalid_argument,
+                         "cuLaunchKernelEx answered with CUDA error %d: stream %p was destroyed, or is another device's",
+                         code, stream);
+  return done("cuLaunchKernelEx", code);
 }
 
 Status CudaRuntime::create_event(void** event) const noexcept {

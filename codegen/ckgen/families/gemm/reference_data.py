@@ -27,6 +27,7 @@ _FINEST = {
     DType.BF8_FNUZ: 17,
 }  # fmt: skip
 """Fraction bits of the least values of narrow types; wider ones have more than are ever asked for."""
+_FP8 = frozenset({DType.FP8_OCP, DType.FP8_FNUZ, DType.BF8_OCP, DType.BF8_FNUZ})
 _COARSE_BITS = 2
 """Of one operand of two wide ones: then the other has more bits than any narrower type that a kernel may use."""
 _MOST_DRAWN = 8_388_593
@@ -37,17 +38,21 @@ _POWER_SCALES = np.array([0.5, 1.0, 2.0])
 _Steps = npt.NDArray[np.int64]
 
 
-def make_operands(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
+def make_operands(signature: GemmSignature, shape: Shape, seed: int, fp8_sum_bits: int = 24) -> Operands:
     """Mixed-sign operands up to 2 in magnitude (int8 10, int4 8), multiples of a power of two.
 
     It is so coarse that no sum of products and of the bias leaves the accumulator's significand, in any order, up to a
     K of 100,000. Scales are around one, and neighbours differ by a tenth or more; those of blocks have few bits for the
     same reason as operands, those of rows and tensors, which follow the sum, as many as their type. Every other D
     tensor is one row for all, which the seed decides.
+
+    fp8_sum_bits: of sums of 8-bit floats in the matrix unit, up to a block of K where scales have such. Of 13 bits, K
+    beyond 2,048 is exact as signs are mixed: what is summed up so far is about 1.7 sqrt(K), and 2^13 is 20 times that
+    up to a K of 50,000.
     """
     random = np.random.default_rng(seed)
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-    a_bits, b_bits = _fraction_bits(signature, k, seed)
+    a_bits, b_bits = _fraction_bits(signature, k, seed, fp8_sum_bits)
 
     def values(dtype: DType, bits: int, *sizes: int) -> Values:
         if dtype in _LARGEST:
@@ -152,9 +157,10 @@ def d_sizes(signature: GemmSignature, shape: Shape, seed: int) -> tuple[tuple[in
     return tuple(row if (seed + index) % 2 else whole for index in range(count))
 
 
-def _fraction_bits(signature: GemmSignature, k: int, seed: int) -> tuple[int, int]:
+def _fraction_bits(signature: GemmSignature, k: int, seed: int, fp8_sum_bits: int) -> tuple[int, int]:
     """Of A's and B's elements, so that K products and a bias of 2 fit the accumulator's significand."""
-    reach = 2.0 + max(k, 1) * _reach(signature.a, signature.a_op) * _reach(signature.b, signature.b_op)
+    product = _reach(signature.a, signature.a_op) * _reach(signature.b, signature.b_op)
+    reach = 2.0 + max(k, 1) * product
     block, units = signature.scale_block, 1.0
     if signature.quant is Quant.MX:
         units = (_POWER_SCALES.max() / _POWER_SCALES.min()) ** 2
@@ -162,6 +168,9 @@ def _fraction_bits(signature: GemmSignature, k: int, seed: int) -> tuple[int, in
         units = (_BLOCK_SCALES.max() * 4) ** (block.of_a + block.of_b)
     room = SIGNIFICAND_BITS.get(signature.acc, 31)
     free = max(floor(room - log2(reach * units)), 0)
+    if signature.a in _FP8 and signature.b in _FP8:
+        of_a_block = block.k if signature.quant is Quant.BLOCKSCALE else k
+        free = min(free, max(floor(fp8_sum_bits - log2(max(of_a_block, 1) * product)), 0))
     a_most, b_most = _FINEST.get(signature.a, room), _FINEST.get(signature.b, room)
     a_share = (free + seed % 2) // 2
     if min(signature.a.bits, signature.b.bits) >= 32 and free > 2 * _COARSE_BITS:
