@@ -38,6 +38,12 @@ app=$work/app/on_device
 fp8=gemm_fp8_ocp_bf16_rcr
 status=0
 
+batches="gemm_bf16_rcr_batched ${fp8}_rowwise_batched ${fp8}_blockscale_batched"
+stores="gemm_bf16_rcr_bias gemm_bf16_rcr_bias_epi_gelu gemm_bf16_rcr_epi_add_gelu gemm_bf16_rcr_epi_silu_mul
+  gemm_bf16_rcr_bias_epi_mul_relu_scale gemm_fp16_rcr_epi_add ${fp8}_rowwise_bias ${fp8}_rowwise_bias_epi_gelu
+  ${fp8}_rowwise_epi_silu_mul ${fp8}_per_tensor_bias"
+groups="grouped_gemm_bf16_rcr grouped_${fp8}_rowwise"
+
 echo "checks"
 jobs=()
 for signature in gemm_bf16_rcr gemm_fp16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale \
@@ -47,12 +53,16 @@ for signature in gemm_bf16_rcr gemm_fp16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${
     jobs+=($!)
   done
 done
+for signature in $batches $stores $groups; do
+  timeout 240 "$app" check "$signature" 1 "$shapes" > "$found/check_$signature.txt" 2>&1 &
+  jobs+=($!)
+done
 for job in "${jobs[@]}"; do wait "$job" || status=1; done
 
 if command -v compute-sanitizer > /dev/null; then
   echo "compute-sanitizer"
   jobs=()
-  for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale; do
+  for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale gemm_bf16_rcr_bias_epi_gelu grouped_gemm_bf16_rcr; do
     for tool in memcheck racecheck; do
       timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 1 "$app" check "$signature" 3 3 \
         > "$found/sanitizer_${tool}_$signature.txt" 2>&1 &
@@ -79,4 +89,14 @@ for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale; do
     status=1
   grep -m 1 '^no cuBLASLt' "$found/said.txt" >> "$found/skipped.txt"
 done
+for signature in gemm_bf16_rcr_batched ${fp8}_rowwise_batched $groups gemm_bf16_rcr_bias_epi_gelu \
+  ${fp8}_rowwise_bias_epi_gelu gemm_bf16_rcr_epi_silu_mul; do
+  times=$found/table_$signature.csv
+  timeout 100 "$app" table "$signature" "$work/sweep.cubin" 11 > "$times" 2> "$found/said.txt" || status=1
+  if python3 -c 'import torch' 2> /dev/null; then
+    timeout 100 python3 "$root/benchmarks/gpu/torch_peers.py" "$times" > "$found/peers.csv" 2>> "$found/peers.txt"
+    cat "$found/peers.csv" >> "$times"
+  fi
+done
+python3 -c 'import torch' 2> /dev/null || skip "torch is not installed"
 finish $status

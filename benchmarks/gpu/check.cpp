@@ -25,7 +25,11 @@ std::vector<Shape> shapes_of(const Signature& signature, std::mt19937& random, s
   }
   std::shuffle(shapes.begin(), shapes.end(), random);
   if (shapes.size() > most) shapes.resize(most);
-  if (shapes.size() > 10) shapes.push_back({1024, 2112, 7168, 0});  // few tiles, much K
+  if (shapes.size() > 10 && !signature.batched) shapes.push_back({1024, 2112, 7168, 0});  // few tiles, much K
+  for (std::size_t i = 0; i < shapes.size() && signature.batched; ++i) {
+    shapes[i].batch = static_cast<std::int64_t>(1 + i % 5);
+    shapes[i].shared = i % 4 == 1 ? Shared::a : i % 4 == 3 ? Shared::b : Shared::none;
+  }
   return shapes;
 }
 
@@ -61,8 +65,9 @@ int check(const Context& context, const Signature& signature, unsigned seed, std
       const std::string wrong = status.ok() ? operands.wrong() : status.message;
       ++runs;
       if (!wrong.empty() && ++bad <= 20)
-        std::printf("WRONG %s at %lldx%lldx%lld: %s\n", kernel.name.c_str(), static_cast<long long>(shape.m),
-                    static_cast<long long>(shape.n), static_cast<long long>(shape.k), wrong.c_str());
+        std::printf("WRONG %s at %lldx%lldx%lld, batch %lld: %s\n", kernel.name.c_str(),
+                    static_cast<long long>(shape.m), static_cast<long long>(shape.n), static_cast<long long>(shape.k),
+                    static_cast<long long>(shape.batch), wrong.c_str());
     }
     worst = std::max(worst, operands.worst());
   }

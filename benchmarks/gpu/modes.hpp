@@ -25,6 +25,10 @@ int host(const Context& context, const std::string& sweep_file);
 /// answers under the names that tables have for them.
 int table(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds,
           std::uint32_t answers);
+/// The same two of groups, whose sizes the host knows or the device: `@device` stands behind the name then, and its
+/// time holds the making of the table of groups. The peer is a loop of cuBLASLt's first answers.
+int check_groups(const Context& context, const ckgen::Signature& signature, unsigned seed, std::size_t most);
+int table_groups(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 /// A row of C in one order of additions: its bytes wherever it stands, for every M; what that costs.
 int invariance(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 
@@ -36,6 +40,12 @@ inline ckgen::GemmArgs dense(std::int64_t m, std::int64_t n, std::int64_t k) {
   args.k = args.lda = args.ldb = k;
   args.batch = 1;
   return args;
+}
+
+/// The signature of one group alone.
+inline ckgen::Signature alone(ckgen::Signature signature) {
+  signature.op = ckgen::Op::gemm;
+  return signature;
 }
 
 inline double median(std::vector<double> times) {

@@ -27,11 +27,14 @@ int main(int count, char** words) {
   if (mode == "host") return host(context, count > 2 ? words[2] : "");
   const auto signature = parse_signature(count > 2 ? words[2] : "gemm_bf16_rcr");
   must(signature.status());
+  const bool is_grouped = signature->op == Op::grouped_gemm;
   if (mode == "check")
-    return check(context, *signature, count > 3 ? static_cast<unsigned>(std::atoi(words[3])) : 1,
-                 count > 4 ? std::strtoul(words[4], nullptr, 10) : ~0UL);
+    return (is_grouped ? check_groups : check)(context, *signature,
+                                               count > 3 ? static_cast<unsigned>(std::atoi(words[3])) : 1,
+                                               count > 4 ? std::strtoul(words[4], nullptr, 10) : ~0UL);
   const int rounds = count > 4 ? std::atoi(words[4]) : 11;
   const auto answers = static_cast<std::uint32_t>(count > 5 ? std::atoi(words[5]) : 0);
+  if (mode == "table" && count > 3 && is_grouped) return table_groups(context, *signature, words[3], rounds);
   if (mode == "table" && count > 3) return table(context, *signature, words[3], rounds, answers);
   if (mode == "invariance" && count > 3) return invariance(context, *signature, words[3], rounds);
   std::fprintf(stderr,

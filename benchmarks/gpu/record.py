@@ -13,6 +13,8 @@ from typing import Any
 
 SCHEMA = "ckgen.gpu_test/1"
 PEER = "cublaslt"
+OTHER_PEERS = ("cublaslt_loop", "torch")
+ON_DEVICE = "@device"
 _CHECK = re.compile(
     r"check (\S+): (\d+) kernels, (\d+) shapes, (\d+) runs, (\d+) refused, (\d+) wrong, worst error ([0-9.]+)"
 )
@@ -31,7 +33,9 @@ def record_of(folder: Path) -> dict[str, Any]:
         one.stem.removeprefix("invariance_"): invariant(one) for one in sorted(folder.glob("invariance_*.txt"))
     }
     found["host_us"] = {what.strip(): float(us) for what, us in _HOST.findall(text(folder / "host.txt"))}
-    found["tables"] = {one.stem.removeprefix("table_"): table(one) for one in sorted(folder.glob("table_*.csv"))}
+    found["tables"] = {}
+    for one in sorted(folder.glob("table_*.csv")):
+        found["tables"] |= tables(one)
     return found
 
 
@@ -52,25 +56,45 @@ def invariant(file: Path) -> dict[str, Any]:
     return {"rows": int(seen[1]), "kernels": int(seen[2]), "wrong": int(seen[3]), "time": float(seen[4])}
 
 
-def table(file: Path) -> dict[str, Any]:
-    """cuBLASLt's time over that of the selected kernel, of our fastest, of the fastest of both: above 1 is faster."""
-    times: dict[tuple[int, int, int], dict[str, float]] = defaultdict(dict)
-    taken: dict[tuple[int, int, int], str] = {}
+def tables(file: Path) -> dict[str, dict[str, Any]]:
+    """Of one file by its signature; those of groups whose sizes the device knows stand beside, `@device` behind it."""
     with file.open(encoding="utf-8", newline="") as lines:
-        for row in csv.DictReader(lines):
-            problem = (int(row["m"]), int(row["n"]), int(row["k"]))
-            times[problem][row["kernel"]] = float(row["us"])
-            if row["is_selected"] == "1":
-                taken[problem] = row["kernel"]
-    both = [one for one, of in times.items() if PEER in of and one in taken]
+        rows = list(csv.DictReader(lines))
+    name = file.stem.removeprefix("table_")
+    found = {name: table([row for row in rows if not row["kernel"].endswith(ON_DEVICE)])}
+    if any(row["kernel"].endswith(ON_DEVICE) for row in rows):
+        of_device = [row for row in rows if row["kernel"].endswith(ON_DEVICE) or is_peer(row["kernel"])]
+        found[name + ON_DEVICE] = table(of_device)
+    return found
+
+
+def table(rows: list[dict[str, str]]) -> dict[str, Any]:
+    """Of cuBLASLt, and of each other peer that was timed by its name."""
+    times: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+    taken: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        many = row.get("groups") or row.get("batch") or "0"
+        problem = (many, row["m"], row["n"], row["k"])
+        times[problem][row["kernel"]] = float(row["us"])
+        if row["is_selected"] == "1":
+            taken[problem] = row["kernel"]
+    others = {peer: beside(peer, times, taken) for peer in OTHER_PEERS if any(peer in of for of in times.values())}
+    return {**beside(PEER, times, taken), **({"peers": others} if others else {})}
+
+
+def beside(
+    peer: str, times: dict[tuple[str, ...], dict[str, float]], taken: dict[tuple[str, ...], str]
+) -> dict[str, Any]:
+    """A peer's time over that of the selected kernel, of our fastest, of the fastest of both: above 1 is faster."""
+    both = [one for one, of in times.items() if peer in of and one in taken]
     if not both:
         return {"problems": len(times), "compared": 0}
-    selected = {one: times[one][PEER] / times[one][taken[one]] for one in both}
-    best = [times[one][PEER] / min(us for name, us in times[one].items() if not is_peer(name)) for one in both]
-    either = [times[one][PEER] / min(times[one].values()) for one in both]
+    selected = {one: times[one][peer] / times[one][taken[one]] for one in both}
+    best = [times[one][peer] / min(us for name, us in times[one].items() if not is_peer(name)) for one in both]
+    either = [times[one][peer] / min(times[one].values()) for one in both]
     by_m: dict[int, list[float]] = defaultdict(list)
     for one, ratio in selected.items():
-        by_m[one[0]].append(ratio)
+        by_m[int(one[1])].append(ratio)
     worst = min(selected, key=lambda one: selected[one])
     return {
         "problems": len(times),
@@ -78,14 +102,22 @@ def table(file: Path) -> dict[str, Any]:
         "selected": rounded(geometric_mean(selected.values())),
         "best": rounded(geometric_mean(best)),
         "best_of_both": {"all": rounded(geometric_mean(either)), "worst": rounded(min(either))},
-        "worst": {"problem": "x".join(map(str, worst)), "selected": rounded(selected[worst])},
+        "worst": {"problem": problem_text(worst), "selected": rounded(selected[worst])},
         "by_m": {str(m): rounded(geometric_mean(of)) for m, of in sorted(by_m.items())},
     }
 
 
+def problem_text(problem: tuple[str, ...]) -> str:
+    """M, N and K, with the batch or the number of groups before them."""
+    many, *sizes = problem
+    count = many.count(";") + 1 if ";" in many else int(many)
+    return (f"{count}*" if count else "") + "x".join(sizes)
+
+
 def is_peer(kernel: str) -> bool:
-    """Whether it is cuBLASLt's own choice or another answer of it; one that selection took has an instance's name."""
-    return kernel.partition(":")[0] == PEER
+    """Whether it is torch, cuBLASLt's own choice or another answer of it; one that selection took has an instance's
+    name."""
+    return kernel.partition(":")[0] in (PEER, *OTHER_PEERS)
 
 
 def rounded(ratio: float) -> float:

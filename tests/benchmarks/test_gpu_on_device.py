@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,43 @@ def test_the_record_has_counts_and_ratios_of_what_both_have(tmp_path: Path) -> N
     assert (table["problems"], table["compared"], table["selected"]) == (3, 2, 1.0)
     assert table["worst"] == {"problem": "32x64x128", "selected": 0.5}
     assert table["by_m"] == {"16": 2.0, "32": 0.5}
+
+
+GROUPS = """signature,groups,m,n,k,kernel,us,is_selected
+grouped_gemm_bf16_rcr,3;0;5,4,64,128,wide,10.00,1
+grouped_gemm_bf16_rcr,3;0;5,4,64,128,wide@device,8.00,1
+grouped_gemm_bf16_rcr,3;0;5,4,64,128,cublaslt_loop,30.00,0
+grouped_gemm_bf16_rcr,3;0;5,4,64,128,torch,16.00,0
+"""
+BATCH = """signature,batch,m,n,k,kernel,us,is_selected
+gemm_bf16_rcr_batched,4,16,64,128,one,10.00,1
+gemm_bf16_rcr_batched,8,16,64,128,one,20.00,1
+gemm_bf16_rcr_batched,4,16,64,128,torch,20.00,0
+gemm_bf16_rcr_batched,8,16,64,128,torch,10.00,0
+"""
+
+
+def test_each_peer_is_compared_and_groups_known_to_the_device_stand_beside(tmp_path: Path) -> None:
+    (tmp_path / "table_groups.csv").write_text(GROUPS)
+    (tmp_path / "table_batch.csv").write_text(BATCH)
+    tables = json.loads(script("record.py", str(tmp_path)))["tables"]
+    selected = {name: {peer: found["selected"] for peer, found in of["peers"].items()} for name, of in tables.items()}
+    assert selected == {
+        "batch": {"torch": 1.0},
+        "groups": {"cublaslt_loop": 3.0, "torch": 1.6},
+        "groups@device": {"cublaslt_loop": 3.75, "torch": 2.0},
+    }
+    assert tables["groups"]["compared"] == 0
+    assert tables["groups"]["peers"]["torch"]["worst"] == {"problem": "3*4x64x128", "selected": 1.6}
+    assert tables["batch"]["peers"]["torch"]["worst"] == {"problem": "8*16x64x128", "selected": 0.5}
+
+
+def test_a_problem_of_a_table_is_asked_of_torch_once(tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text(GROUPS)
+    problems = runpy.run_path(str(GPU / "torch_peers.py"))["problems"]
+    header, asked = problems(tmp_path / "groups.csv")
+    assert header == GROUPS.splitlines()[0].split(",")
+    assert asked == [{"signature": "grouped_gemm_bf16_rcr", "groups": "3;0;5", "m": "4", "n": "64", "k": "128"}]
 
 
 def test_rows_of_another_product_than_the_usual_name_it(tmp_path: Path) -> None:

@@ -1,55 +1,23 @@
-// Config -> one of CUTLASS 3.x's GEMM kernels for Hopper: the only place that knows its API of kernels. For device
-// units by nvcc, and for host units behind host_compiler.hpp.
+// Config -> one of CUTLASS 3.x's GEMM kernels for Hopper; grouped.hpp has those over groups, store.hpp what follows
+// sums. For device units by nvcc, and for host units behind host_compiler.hpp.
 #pragma once
 
 #include <cutlass/cutlass.h>
 #include <cute/tensor.hpp>
 #include <cutlass/detail/blockwise_scale_layout.hpp>
 #include <cutlass/epilogue/collective/collective_builder.hpp>
-#include <cutlass/epilogue/fusion/sm90_callbacks_tma_warpspecialized.hpp>
 #include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/gemm/dispatch_policy.hpp>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 #include <cutlass/gemm/kernel/tile_scheduler.hpp>
 #include <type_traits>
 
+#include "store.hpp"
+
 namespace ckgen::cutlass_gemm {
 
 /// How two warpgroups share tiles: each a tile of its own in turns, or both halves of one.
 enum class Schedule { pingpong, cooperative };
-
-/// What scales are of: nothing, all of A and of B, rows of A and of B, or blocks of 1 x 128 of A and 128 x 128 of B.
-enum class Scales { none, tensors, rows, blocks };
-
-/// The epilogue of a product, as CUTLASS's visitors of sums.
-template <Scales scales, class Tile, class Out, bool is_swapped>
-struct Fusion {
-  using Visitor = cutlass::epilogue::fusion::LinearCombination<Out, float, void, float>;
-};
-
-/// C = (sum * a_scale) * b_scale.
-template <class Out, class OfA, class OfB>
-struct ScaledBy {
-  static constexpr auto kRound = cutlass::FloatRoundStyle::round_to_nearest;
-  template <class To>
-  using Product = cutlass::epilogue::fusion::Sm90Compute<cutlass::multiplies, To, float, kRound>;
-  using ByA = cutlass::epilogue::fusion::Sm90EVT<Product<float>, OfA, cutlass::epilogue::fusion::Sm90AccFetch>;
-  using Visitor = cutlass::epilogue::fusion::Sm90EVT<Product<Out>, OfB, ByA>;
-};
-
-using OneScale = cutlass::epilogue::fusion::Sm90ScalarBroadcast<float>;
-template <class Tile>
-using ScaleOfRow =
-    cutlass::epilogue::fusion::Sm90ColBroadcast<0, Tile, float, float, cute::Stride<cute::_1, cute::_0, cute::_0>, 1>;
-template <class Tile>
-using ScaleOfColumn = cutlass::epilogue::fusion::Sm90RowBroadcast<0, Tile, float>;
-
-template <class Tile, class Out, bool is_swapped>
-struct Fusion<Scales::tensors, Tile, Out, is_swapped> : ScaledBy<Out, OneScale, OneScale> {};
-template <class Tile, class Out>
-struct Fusion<Scales::rows, Tile, Out, false> : ScaledBy<Out, ScaleOfRow<Tile>, ScaleOfColumn<Tile>> {};
-template <class Tile, class Out>
-struct Fusion<Scales::rows, Tile, Out, true> : ScaledBy<Out, ScaleOfColumn<Tile>, ScaleOfRow<Tile>> {};
 
 /// Where block scales lie: those of A [K/128][M], those of B [N/128][K/128].
 template <bool is_swapped>
@@ -94,9 +62,9 @@ struct MainSchedule<Schedule::cooperative, is_narrow, Scales::blocks> {
 
 /// C[M][N] = A[M][K] . B[N][K]^T, all of whole rows. With `is_swapped` the kernel computes C^T = B . A^T: tile and
 /// cluster are of N rows and M columns then. With `is_stream_k` workgroups share the K of tiles where these do not
-/// come out even, or in the splits that are asked for.
+/// come out even, or in the splits that are asked for. `Following` is what the store does beside scales.
 template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int cluster_m,
-          int cluster_n, Schedule schedule, bool is_stream_k, bool is_swapped>
+          int cluster_n, Schedule schedule, bool is_stream_k, bool is_swapped, class Following = Then<false>>
 struct Gemm {
   using In = Element;
   using Out = ElementC;
@@ -109,6 +77,7 @@ struct Gemm {
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
 
+  using Stored = Store<Place<Tile, Out, is_swapped>, of_scales, Following>;
   static constexpr bool is_narrow = cutlass::sizeof_bits<In>::value == 8;
   using EpilogueSchedule =
       std::conditional_t<schedule == Schedule::cooperative, cutlass::epilogue::TmaWarpSpecializedCooperative,
@@ -118,7 +87,7 @@ struct Gemm {
   using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
       cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, LayoutC, alignment_c, Out, LayoutC,
-      alignment_c, EpilogueSchedule, typename Fusion<of_scales, Tile, Out, is_swapped>::Visitor>::CollectiveOp;
+      alignment_c, EpilogueSchedule, typename Stored::Visitor>::CollectiveOp;
   using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Layouts<of_scales, is_swapped>::A, alignment,
       In, typename Layouts<of_scales, is_swapped>::B, alignment, float, Tile, Cluster,

@@ -65,27 +65,39 @@ Status check(const GemmArgs& args) noexcept {
         check_operand("C", args.c, args.ldc, between(args, args.batch_stride_c), Of::alignment_c)}) {
     if (!status.ok()) return status;
   }
+  for (int i = 0; i < Of::Stored::d_count; ++i) {
+    const Status status =
+        check_operand("D", args.d[i], args.ldd[i], between(args, args.batch_stride_d[i]), Of::alignment_c);
+    if (!status.ok()) return status;
+  }
   return check_scales<Of>(args);
 }
 
-/// Scales in the order in which the epilogue's visitors and the main loop take them.
+/// The stride of batches, which for an operand that they share is 0.
+template <class Layout>
+Layout shared(const Layout& scales) noexcept {
+  return {scales.shape(), cute::make_stride(cute::get<0>(scales.stride()), cute::get<1>(scales.stride()), 0)};
+}
+
+/// Scales and what else the store reads.
 template <class Of>
-void give_scales(const GemmArgs& args, typename Of::Kernel::Arguments& to) noexcept {
-  const auto* of_a = static_cast<const float*>(args.a_scale);
-  const auto* of_b = static_cast<const float*>(args.b_scale);
-  if constexpr (Of::scales == Scales::none) {
-    to.epilogue.thread.alpha = 1.0F;
-    to.epilogue.thread.beta = 0.0F;
-  } else if constexpr (Of::scales == Scales::tensors) {
-    to.epilogue.thread = {{{}, {of_b}}, {{{}, {of_a}}, {}, {}}, {}};
-  } else if constexpr (Of::scales == Scales::rows) {
-    to.epilogue.thread = {{of_b}, {{of_a}, {}, {}}, {}};
-  } else {
+void give_store(const GemmArgs& args, typename Of::Kernel::Arguments& to) noexcept {
+  if constexpr (Of::scales == Scales::blocks) {
     using Config = typename BlockScales<Of::swapped>::Config;
+    const auto* of_a = static_cast<const float*>(args.a_scale);
+    const auto* of_b = static_cast<const float*>(args.b_scale);
+    const bool shares_a = args.batch > 1 && args.batch_stride_a == 0;
+    const bool shares_b = args.batch > 1 && args.batch_stride_b == 0;
     to.mainloop.ptr_SFA = Of::swapped ? of_b : of_a;
     to.mainloop.ptr_SFB = Of::swapped ? of_a : of_b;
     to.mainloop.layout_SFA = Config::tile_atom_to_shape_SFA(to.problem_shape);
     to.mainloop.layout_SFB = Config::tile_atom_to_shape_SFB(to.problem_shape);
+    if (Of::swapped ? shares_b : shares_a) to.mainloop.layout_SFA = shared(to.mainloop.layout_SFA);
+    if (Of::swapped ? shares_a : shares_b) to.mainloop.layout_SFB = shared(to.mainloop.layout_SFB);
+  }
+  if constexpr (Of::Stored::has_steps) {
+    to.epilogue.thread = Of::Stored::of(args);
+  } else {
     to.epilogue.thread.alpha = 1.0F;
     to.epilogue.thread.beta = 0.0F;
   }
@@ -136,35 +148,24 @@ typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t spl
     place(m, n, args.a, args.lda, of_a, args.b, args.ldb, of_b);
     to.epilogue.dD = {args.ldc, cute::_1{}, of_c};
   }
-  give_scales<Of>(args, to);
+  give_store<Of>(args, to);
   give_splits<Of>(splits, to);
   to.scheduler.max_swizzle_size = strip_of<Of>(Of::swapped ? n : m, Of::swapped ? m : n, batch, cu_num);
   to.hw_info.sm_count = static_cast<int>(cu_num);
   return to;
 }
 
-/// PrepareFn's work for a kernel of that symbol.
+/// One call of a kernel with such arguments.
 template <class Of>
-Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, KernelCall& out) noexcept {
+Status place_call(const char* symbol, const typename Of::Kernel::Arguments& given, void* workspace,
+                  KernelCall& out) noexcept {
   using Kernel = typename Of::Kernel;
   using Params = typename Kernel::Params;
   static_assert(sizeof(Params) <= kMaxKernelArgs && alignof(Params) <= kKernelArgsAlignment);
   static_assert(std::is_trivially_copyable_v<Params> && std::is_trivially_destructible_v<Params>);
-  const GemmArgs& args = *launch.args;
-  if (!Of::stream_k && launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
-  if (const Status status = check<Of>(args); !status.ok()) return status;
-  const auto given = arguments<Of>(args, launch.k_batch, cu_num);
-  if (!Kernel::can_implement(given))
-    return Status::error(StatusCode::unsupported, "%s: CUTLASS cannot implement the problem", symbol);
   // In place: copying it would be a third of the work.
   const Params& params =
-      *::new (static_cast<void*>(out.args)) Params(Kernel::to_underlying_arguments(given, launch.workspace));
-  if constexpr (Of::stream_k) {
-    const cutlass_host::Clearing clearing(out.flags);
-    if (Kernel::initialize_workspace(given, launch.workspace) != cutlass::Status::kSuccess)
-      return Status::error(StatusCode::invalid_argument, "%s needs a workspace of %zu bytes", symbol,
-                           Kernel::get_workspace_size(given));
-  }
+      *::new (static_cast<void*>(out.args)) Params(Kernel::to_underlying_arguments(given, workspace));
   const dim3 grid = Kernel::get_grid_shape(params);
   const dim3 block = Kernel::get_block_shape();
   if (const Status status = device::copy_extent({grid.x, grid.y, grid.z}, "grid", out.grid); !status.ok())
@@ -176,6 +177,25 @@ Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, K
   out.dynamic_lds = static_cast<std::uint32_t>(Kernel::SharedStorageSize);
   out.args_size = sizeof(Params);
   return Status::success();
+}
+
+/// PrepareFn's work for a kernel of that symbol.
+template <class Of>
+Status prepare(const char* symbol, const Launch& launch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  using Kernel = typename Of::Kernel;
+  const GemmArgs& args = *launch.args;
+  if (!Of::stream_k && launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", symbol);
+  if (const Status status = check<Of>(args); !status.ok()) return status;
+  const auto given = arguments<Of>(args, launch.k_batch, cu_num);
+  if (!Kernel::can_implement(given))
+    return Status::error(StatusCode::unsupported, "%s: CUTLASS cannot implement the problem", symbol);
+  if constexpr (Of::stream_k) {
+    const cutlass_host::Clearing clearing(out.flags);
+    if (Kernel::initialize_workspace(given, launch.workspace) != cutlass::Status::kSuccess)
+      return Status::error(StatusCode::invalid_argument, "%s needs a workspace of %zu bytes", symbol,
+                           Kernel::get_workspace_size(given));
+  }
+  return place_call<Of>(symbol, given, launch.workspace, out);
 }
 
 /// DeviceWorkspaceFn's work: for sums of tiles that workgroups share, and counters of who has written his part.

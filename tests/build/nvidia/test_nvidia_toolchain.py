@@ -53,10 +53,11 @@ def test_a_build_is_for_one_vendor() -> None:
         vendor_of((Target("sm_90a", 132), Target("gfx942", 304)), archs)
 
 
-def test_a_host_unit_needs_neither_nvcc_nor_cudas_runtime(tmp_path: Path) -> None:
+@pytest.mark.parametrize("signature", ["gemm_bf16_rcr", "gemm_bf16_rcr_bias_epi_mul_gelu", "grouped_gemm_bf16_rcr"])
+def test_a_host_unit_needs_neither_nvcc_nor_cudas_runtime(signature: str, tmp_path: Path) -> None:
     toolchain = nvidia_toolchain()
     config = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
-    instance = make_instance(parse_canonical("gemm_bf16_rcr"), config, archs=("sm_90a",))
+    instance = make_instance(parse_canonical(signature), config, archs=("sm_90a",))
     made: list[Outcome] = []
     job = host_job(plan_host(instance, {"sm_90a": ()}).unit, toolchain)
     run_jobs([job], Cache(tmp_path), default_limits(1), made.append, lambda standing: None)

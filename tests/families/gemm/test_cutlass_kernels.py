@@ -142,3 +142,49 @@ def test_units_say_what_scales_are_of(signature: str, scales: str) -> None:
     code = device_code(make_instance(of, OF_FEW_ROWS, archs=("sm_90a",)))
     text = render_device_unit(code.device_unit(code.all_variants()))
     assert f"Gemm<cutlass::float_e4m3_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::{scales}, " in text
+
+
+@pytest.mark.parametrize(
+    ("signature", "following"),
+    [
+        ("gemm_bf16_rcr_bias", "true"),
+        ("gemm_bf16_rcr_epi_add_gelu", "false, ckgen::EpilogueOp::add, ckgen::EpilogueOp::gelu"),
+        ("gemm_bf16_rcr_bias_epi_silu", "true, ckgen::EpilogueOp::silu"),
+    ],
+)
+def test_both_units_say_what_follows_the_sums(signature: str, following: str) -> None:
+    code = device_code(make_instance(parse_canonical(signature), COOPERATIVE, archs=("sm_90a",)))
+    variants = code.all_variants()
+    for unit in (code.device_unit(variants), code.host_unit({"sm_90a": variants})):
+        assert f"false, false, ckgen::cutlass_gemm::Then<{following}>>;" in render_device_unit(unit)
+
+
+GROUPS = parse_canonical("grouped_gemm_bf16_rcr")
+
+
+def test_groups_have_kernels_that_make_their_table_beside_the_one_that_computes() -> None:
+    instance = make_instance(GROUPS, SWAPPED, archs=("sm_90a",))
+    code = device_code(instance)
+    variants = code.all_variants()
+    device, host = code.device_unit(variants), code.host_unit({"sm_90a": variants})
+    assert [one.name for one in variants] == ["gemm", "upload", "describe"]
+    assert host.symbols == tuple(f"ckgen_{what}_{instance.id:016x}" for what in ("prepare", "workspace", "groups"))
+    words = (
+        "GroupedGemm<cutlass::bfloat16_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::none, 64, 16, 128, 1, 1, "
+        "ckgen::cutlass_gemm::Schedule::pingpong, true>"
+    )
+    for unit, named in ((device, device.symbols), (host, (*device.symbols, *host.symbols))):
+        text = render_device_unit(unit)
+        assert words in text
+        assert all(symbol in text for symbol in named)
+
+
+def test_of_groups_the_computing_kernel_alone_has_matrix_instructions() -> None:
+    code = device_code(make_instance(GROUPS, COOPERATIVE, archs=("sm_90a",)))
+    steps = {one.name: code.expected("sm_90a", one).steps for one in code.all_variants()}
+    assert steps == {"gemm": (("hgmma_64x256x16_f32_bf16", 4),), "upload": (), "describe": ()}
+
+
+def test_a_group_without_k_has_no_descriptor() -> None:
+    assert FAMILY.constraints_of(GROUPS, COOPERATIVE).min_k == 1
+    assert FAMILY.constraints_of(SIGNATURE, COOPERATIVE).min_k == 0

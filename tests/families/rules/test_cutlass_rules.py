@@ -29,8 +29,18 @@ OF_BLOCKS = CutlassConfig(Tile(128, 128, 128), (1, 1), CutlassSchedule.CO)
 SHARED = replace(PLAIN, stream_k=True)
 
 
-@pytest.mark.parametrize("signature", ["gemm_bf16_rcr", "gemm_fp16_rcr", "gemm_bf16_rcr_batched"])
-def test_a_plain_product_of_16_bit_floats_is_legal(signature: str) -> None:
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "gemm_bf16_rcr",
+        "gemm_fp16_rcr",
+        "gemm_bf16_rcr_batched",
+        "grouped_gemm_bf16_rcr",
+        "gemm_bf16_rcr_bias",
+        "gemm_fp16_rcr_batched_bias_epi_add_gelu",
+    ],
+)
+def test_a_product_of_16_bit_floats_is_legal(signature: str) -> None:
     assert broken(signature) == set()
 
 
@@ -40,6 +50,20 @@ def test_products_of_8_bit_floats_with_scales_are_legal(types: str, scales: str)
     signature = parse_canonical(f"gemm_{types}_rcr_{scales}")
     for config in (OF_BLOCKS, replace(OF_BLOCKS, tile=Tile(128, 16, 128), swap=True)):
         assert judge(signature, config, config.backend, HOPPER) == ()
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "gemm_fp8_ocp_bf16_rcr_rowwise_batched",
+        "gemm_fp8_ocp_bf16_rcr_blockscale_batched",
+        "gemm_fp8_ocp_bf16_rcr_rowwise_bias_epi_mul_silu",
+        "gemm_fp8_ocp_bf16_rcr_per_tensor_bias",
+        "grouped_gemm_fp8_ocp_bf16_rcr_rowwise",
+    ],
+)
+def test_scaled_products_come_in_batches_and_groups_and_with_what_follows_them(signature: str) -> None:
+    assert judge(parse_canonical(signature), OF_BLOCKS, OF_BLOCKS.backend, HOPPER) == ()
 
 
 def test_stream_k_is_legal_of_one_product_alone() -> None:
@@ -59,6 +83,9 @@ def test_stream_k_is_legal_of_one_product_alone() -> None:
         ({"signature": "gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_128x128"}, "cutlass.blocks"),
         ({"signature": "gemm_fp8_ocp_bf16_rcr"}, "cutlass.types"),
         ({"signature": "gemm_fp16_rcr_per_tensor"}, "cutlass.types"),
+        ({"signature": "gemm_fp8_ocp_bf16_rcr_blockscale_bias"}, "cutlass.store"),
+        ({"signature": "grouped_gemm_fp8_ocp_bf16_rcr_blockscale"}, "cutlass.groups"),
+        ({"signature": "grouped_gemm_fp8_ocp_bf16_rcr_per_tensor"}, "cutlass.groups"),
     ],
 )
 def test_each_rule_of_scales_refuses(changes: dict[str, Any], rule: str) -> None:
@@ -72,7 +99,12 @@ def test_each_rule_of_scales_refuses(changes: dict[str, Any], rule: str) -> None
     ("changes", "rule"),
     [
         ({"signature": "gemm_bf16_rrr"}, "cutlass.signature"),
-        ({"signature": "gemm_bf16_rcr_bias"}, "cutlass.signature"),
+        ({"signature": "gemm_bf16_rcr_a_add"}, "cutlass.signature"),
+        ({"signature": "gemm_bf16_rcr_preshuffle"}, "cutlass.signature"),
+        ({"signature": "gemm_bf16_rcr_bias", "stream_k": True}, "cutlass.store"),
+        ({"signature": "grouped_gemm_bf16_rcr_bias"}, "cutlass.store"),
+        ({"signature": "grouped_gemm_bf16_rcr_epi_relu"}, "cutlass.store"),
+        ({"signature": "grouped_gemm_bf16_rcr", "stream_k": True}, "cutlass.stream-k"),
         ({"signature": "gemm_bf16_fp32_rcr"}, "cutlass.types"),
         ({"tile": Tile(128, 264, 64)}, "cutlass.instruction"),
         ({"stream_k": True, "schedule": CutlassSchedule.PP, "tile": Tile(64, 128, 64)}, "cutlass.stream-k"),

@@ -20,7 +20,7 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
-from ckgen.families.gemm.enums import Layout, OperandOp, Quant
+from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant
 from ckgen.families.gemm.mxfp8_envelope import envelope, least_rows
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
@@ -140,10 +140,12 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
 
 def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
     """Rows of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads. Splits have
-    whole tiles of K."""
+    whole tiles of K. Groups without K have no descriptor."""
     found = Constraints(n_multiple=_VECTOR_BITS // signature.c.bits, k_multiple=_VECTOR_BITS // signature.a.bits)
     if signature.quant is Quant.BLOCKSCALE and config.macro_tile.m >= _COPIED_SCALES:
         found = replace(found, m_multiple=_VECTOR_BITS // DType.FP32.bits)
+    if signature.op is Op.GROUPED_GEMM:
+        return replace(found, min_k=1)
     if not config.stream_k:
         return found
     return replace(found, max_k_batch=_MOST_SHARED, split_grain=config.tile.k, min_k=config.tile.k)

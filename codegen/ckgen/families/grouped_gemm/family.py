@@ -11,7 +11,7 @@ from ckgen.families.common.query import PlanView
 from ckgen.families.common.rows import Identified
 from ckgen.families.common.set_document import SetReader
 from ckgen.families.common.told_row import ToldRow
-from ckgen.families.gemm.config import FmaConfig
+from ckgen.families.gemm.config import CutlassConfig, FmaConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.family import FamilyOfGemms
 from ckgen.families.gemm.instance import Instance
@@ -83,10 +83,14 @@ class GroupedFamily(FamilyOfGemms):
 
     def device_code(self, instance: Instance) -> DeviceCode:
         """An instance as device code."""
-        from ckgen.families.grouped_gemm.device import ck_tile_grouped, hip_fma_grouped
+        from ckgen.families.grouped_gemm.device import ck_tile_grouped, cutlass_grouped, hip_fma_grouped
 
-        kind = hip_fma_grouped.KIND if isinstance(instance.config, FmaConfig) else ck_tile_grouped.KIND
-        return kind.of(instance)
+        match instance.config:
+            case FmaConfig():
+                return hip_fma_grouped.KIND.of(instance)
+            case CutlassConfig():
+                return cutlass_grouped.KIND.of(instance)
+        return ck_tile_grouped.KIND.of(instance)
 
 
 FAMILY = GroupedFamily("grouped_gemm", Op.GROUPED_GEMM)

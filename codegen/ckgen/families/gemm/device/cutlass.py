@@ -88,14 +88,21 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[CutlassVariant
 
 
 def _values(instance: Instance) -> dict[str, Any]:
-    config = cutlass_config(instance)
+    config, signature = cutlass_config(instance), instance.signature
+    words = [*first_words(instance), boolean(config.stream_k), boolean(config.swap)]
+    if signature.bias or signature.epilogue:
+        following = (boolean(signature.bias), *(f"ckgen::EpilogueOp::{op}" for op in signature.epilogue))
+        words.append(f"ckgen::cutlass_gemm::Then<{', '.join(following)}>")
+    return {"instance": instance.name, "config": ", ".join(words), "extended": config.has_extended_width}
+
+
+def first_words(instance: Instance) -> list[str]:
+    """Types, scales, tile, cluster and schedule, as arguments of a C++ template."""
+    config, types = cutlass_config(instance), instance.signature
     tile: Tile = config.tile
-    types = instance.signature
     words = [_ELEMENTS[types.a], _ELEMENTS[types.c], f"ckgen::cutlass_gemm::Scales::{_SCALES[types.quant]}"]
     words += map(str, (tile.m, tile.n, tile.k, *config.cluster))
-    words += [f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}"]
-    words += [boolean(config.stream_k), boolean(config.swap)]
-    return {"instance": instance.name, "config": ", ".join(words), "extended": config.has_extended_width}
+    return [*words, f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}"]
 
 
 def cutlass_config(instance: Instance) -> CutlassConfig:

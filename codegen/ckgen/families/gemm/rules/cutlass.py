@@ -17,6 +17,8 @@ _CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
 _WIDE = tuple(map(str, (DType.BF16, DType.FP16)))
 _NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP)))
 _SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
+_OPS = (str(Op.GEMM), str(Op.GROUPED_GEMM))
+_OF_GROUPS = (str(Quant.NONE), str(Quant.ROWWISE))
 _MOST_SUMS = 192
 _K_BYTES = 128
 _BLOCK = 128
@@ -25,26 +27,37 @@ RULES = RuleSet(Backend.CUTLASS, GemmSignature, CutlassConfig)
 
 
 @RULES.rule("cutlass.signature", source=_HEADER)
-def is_a_plain_product(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A GEMM, or a batch of them without scales, of rows of A and of B^T, without bias, epilogue or a preshuffled B."""
+def is_a_product_of_rows(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A GEMM, a batch or groups of them, of rows of A and of B^T as they are."""
     asked = (
-        (str(signature.op), str(Op.GEMM), "op"),
-        (str(signature.layout), str(Layout.RCR), "layout"),
-        (str(signature.a_op), str(OperandOp.NONE), "operation on A"),
-        (str(signature.b_op), str(OperandOp.NONE), "operation on B"),
+        (str(signature.op), _OPS, "op"),
+        (str(signature.layout), (str(Layout.RCR),), "layout"),
+        (str(signature.a_op), (str(OperandOp.NONE),), "operation on A"),
+        (str(signature.b_op), (str(OperandOp.NONE),), "operation on B"),
     )
-    found = first(*(not_among(has, (wants,), f"the kernels compute {what}") for has, wants, what in asked))
-    if found is not None:
-        return found
-    scaled_batch = signature.batched and signature.quant is not Quant.NONE
-    extras = {
-        "scales of a batch": scaled_batch,
-        "bias": signature.bias,
-        "epilogue": bool(signature.epilogue),
-        "preshuffled B": signature.preshuffle_b,
+    found = first(*(not_among(has, wants, f"the kernels compute {what}") for has, wants, what in asked))
+    preshuffled = broken("the kernels read B as it is", "preshuffled B", "none") if signature.preshuffle_b else None
+    return found or preshuffled
+
+
+@RULES.rule("cutlass.store", source="dispatcher_cpp/backends/cutlass/store.hpp")
+def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A bias and the ops of an epilogue follow sums of one product or of a batch, without block scales or stream-K."""
+    if not signature.bias and not signature.epilogue:
+        return None
+    beside = {
+        "block scales": signature.quant is Quant.BLOCKSCALE,
+        "stream-K": config.stream_k,
+        "groups": _is_grouped(signature),
     }
-    has_extra = next((name for name, has in extras.items() if has), None)
-    return broken("the kernels compute plain products", has_extra, "none") if has_extra else None
+    found = next((name for name, has in beside.items() if has), None)
+    return broken("a bias or an epilogue stands beside whole sums of one product", found, "none") if found else None
+
+
+@RULES.rule("cutlass.groups", source="dispatcher_cpp/backends/cutlass/grouped.hpp")
+def groups_are_plain(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """Groups without scales or with those of rows."""
+    return not_among(str(signature.quant), _OF_GROUPS, "scales of groups are") if _is_grouped(signature) else None
 
 
 @RULES.rule("cutlass.types", source=_HEADER)
@@ -86,8 +99,9 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
     """Stream-K comes with the cooperative schedule, of one product."""
     if not config.stream_k:
         return None
-    batched = broken("stream-K shares one product's tiles", "a batch", "one") if signature.batched else None
-    return batched or not_among(str(config.schedule), (str(CutlassSchedule.CO),), "stream-K has the schedule")
+    many = "a batch" if signature.batched else "groups" if _is_grouped(signature) else ""
+    shared = broken("stream-K shares one product's tiles", many, "one") if many else None
+    return shared or not_among(str(config.schedule), (str(CutlassSchedule.CO),), "stream-K has the schedule")
 
 
 @RULES.rule("cutlass.instruction", source=_CUTLASS)
@@ -133,3 +147,7 @@ def cluster_fits(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec
         exceeds(m * n, arch.max_cluster, "workgroups of a cluster"),
         exceeds(config.threads, arch.max_threads_per_block, "threads of a workgroup"),
     )
+
+
+def _is_grouped(signature: GemmSignature) -> bool:
+    return signature.op is Op.GROUPED_GEMM

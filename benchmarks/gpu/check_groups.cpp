@@ -1,0 +1,142 @@
+#include <memory>
+#include <optional>
+#include <random>
+
+#include "modes.hpp"
+#include "operands.hpp"
+
+namespace {
+
+using namespace ckgen;
+
+/// Groups of operands, and the arrays that say where they are, on the host or on the device.
+class Grouped {
+ public:
+  Grouped(const Signature& signature, const std::vector<GroupSize>& sizes, bool is_on_device, Data data,
+          std::mt19937& random)
+      : signature_(signature), sizes_(sizes), is_on_device_(is_on_device) {
+    for (const GroupSize& size : sizes) {
+      GroupOperands of{};
+      operands_.push_back(nullptr);
+      if (size.m != 0) {
+        const std::int64_t pad = 8 * static_cast<std::int64_t>(operands_.size() % 2);
+        operands_.back() =
+            std::make_unique<Operands>(alone(signature), Shape{size.m, size.n, size.k, pad}, data, random);
+        const GemmArgs args = operands_.back()->args();
+        of.a = args.a;
+        of.b = args.b;
+        of.c = args.c;
+        of.a_scale = args.a_scale;
+        of.b_scale = args.b_scale;
+        of.lda = args.lda;
+        of.ldb = args.ldb;
+        of.ldc = args.ldc;
+      }
+      described_.push_back(of);
+    }
+    std::int64_t most = 1;
+    for (const GroupSize& size : sizes) most = std::max(most, size.m);
+    const auto count = static_cast<std::int64_t>(sizes.size());
+    groups_.emplace(is_on_device ? Groups::on_device(count, most + 3, sizes[0].n, sizes[0].k)
+                                 : Groups(sizes_.data(), count));
+    if (!is_on_device) return;
+    device_operands_ = copied(described_);
+    device_sizes_ = copied(sizes_);
+  }
+  ~Grouped() {
+    for (void* memory : {device_operands_, device_sizes_})
+      if (memory != nullptr) gpu::release(memory);
+  }
+  Grouped(const Grouped&) = delete;
+  Grouped& operator=(const Grouped&) = delete;
+
+  Problem problem() const { return Problem(signature_).groups(*groups_); }
+  GroupedArgs args() const {
+    GroupedArgs args{};
+    args.operands = is_on_device_ ? static_cast<const GroupOperands*>(device_operands_) : described_.data();
+    args.sizes = is_on_device_ ? static_cast<const GroupSize*>(device_sizes_) : sizes_.data();
+    args.count = static_cast<std::int64_t>(sizes_.size());
+    args.alpha = 1;
+    return args;
+  }
+  void poison() {
+    for (const auto& one : operands_)
+      if (one) one->poison();
+  }
+  std::string wrong() {
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if (operands_[i])
+        if (const std::string found = operands_[i]->wrong(); !found.empty())
+          return "group " + std::to_string(i) + ": " + found;
+    return "";
+  }
+  double worst() const {
+    double worst = 0;
+    for (const auto& one : operands_) worst = std::max(worst, one ? one->worst() : 0);
+    return worst;
+  }
+
+ private:
+  template <class T>
+  static void* copied(const std::vector<T>& values) {
+    void* memory = gpu::allocate(values.size() * sizeof(T));
+    gpu::to_device(memory, values.data(), values.size() * sizeof(T));
+    return memory;
+  }
+
+  Signature signature_;
+  std::vector<GroupSize> sizes_;
+  bool is_on_device_;
+  std::vector<std::unique_ptr<Operands>> operands_;
+  std::vector<GroupOperands> described_;
+  std::optional<Groups> groups_;
+  void *device_operands_ = nullptr, *device_sizes_ = nullptr;
+};
+
+/// Up to 20 groups, a few of them without rows. N and K differ where the host knows them.
+std::vector<GroupSize> drawn_sizes(const Signature& signature, bool is_on_device, std::mt19937& random) {
+  const std::int64_t k_grain = bits(signature.a) == 8 ? 16 : 8;
+  std::uniform_int_distribution<std::int64_t> count(1, 20), rows(-40, 300), columns(1, 48), deep(1, 800 / k_grain);
+  std::vector<GroupSize> sizes(static_cast<std::size_t>(count(random)));
+  for (GroupSize& size : sizes) {
+    size = {std::max<std::int64_t>(rows(random), 0), 8 * columns(random), k_grain * deep(random)};
+    if (is_on_device) size = {size.m, sizes[0].n, sizes[0].k};
+  }
+  sizes.back().m = std::max<std::int64_t>(sizes.back().m, 1);
+  return sizes;
+}
+
+}  // namespace
+
+int check_groups(const Context& context, const Signature& signature, unsigned seed, std::size_t most) {
+  std::mt19937 random(seed);
+  const std::vector<Kernel> kernels = kernels_of(context.registry, signature);
+  const Dispatcher dispatcher{context.registry, DispatcherOptions{}};
+  const std::size_t problems = std::min<std::size_t>(most, 400);
+  int runs = 0, bad = 0, refused = 0;
+  double worst = 0;
+  for (std::size_t i = 0; i < problems; ++i) {
+    const bool is_on_device = i % 2 == 1;
+    const std::vector<GroupSize> sizes = drawn_sizes(signature, is_on_device, random);
+    Grouped groups(signature, sizes, is_on_device, i / 2 % 2 == 0 ? Data::integers : Data::normal, random);
+    for (const Kernel& kernel : able(dispatcher, groups.problem(), context.device, kernels)) {
+      const auto plan = dispatcher.plan(groups.problem(), context.device, kernel.selection);
+      if (!plan || !plan->launchable.ok()) {
+        ++refused;
+        continue;
+      }
+      groups.poison();
+      const Status status = dispatcher.run(*plan, groups.args(), nullptr);
+      const std::string wrong = status.ok() ? groups.wrong() : status.message;
+      ++runs;
+      if (!wrong.empty() && ++bad <= 20)
+        std::printf("WRONG %s, %zu groups%s: %s\n", kernel.name.c_str(), sizes.size(),
+                    is_on_device ? " on the device" : "", wrong.c_str());
+    }
+    worst = std::max(worst, groups.worst());
+  }
+  std::printf("check %s: %zu kernels, %zu shapes, %d runs, %d refused, %d wrong, worst error %.3f of its bound\n",
+              text_of(signature).c_str(), kernels.size(), problems, runs, refused, bad, worst);
+  std::fflush(stdout);
+  return bad != 0 || runs == 0;
+}

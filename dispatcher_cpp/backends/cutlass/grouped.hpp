@@ -1,0 +1,73 @@
+// Config -> one of CUTLASS 3.x's kernels over groups for Hopper, which reads sizes, addresses and distances from arrays
+// in device memory and makes descriptors of each group itself. For device units by nvcc, and for host units behind
+// host_compiler.hpp.
+#pragma once
+
+#include "gemm.hpp"
+#include "groups.hpp"
+
+#include <cutlass/gemm/group_array_problem_shape.hpp>
+
+namespace ckgen::cutlass_gemm {
+
+template <Schedule schedule, bool is_narrow>
+struct GroupSchedule {
+  using Main = std::conditional_t<is_narrow, cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpongFP8FastAccum,
+                                  cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpong>;
+  using Store = cutlass::epilogue::PtrArrayTmaWarpSpecializedPingpong;
+};
+template <bool is_narrow>
+struct GroupSchedule<Schedule::cooperative, is_narrow> {
+  using Main = std::conditional_t<is_narrow, cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperativeFP8FastAccum,
+                                  cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperative>;
+  using Store = cutlass::epilogue::PtrArrayTmaWarpSpecializedCooperative;
+};
+
+/// C[g][M][N] = A[g][M][K] . B[g][N][K]^T of every group g, as Gemm computes one. As many workgroups as there are SMs
+/// walk over the tiles of all groups; a group without rows has none.
+template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int cluster_m,
+          int cluster_n, Schedule schedule, bool is_swapped>
+struct GroupedGemm {
+  using In = Element;
+  using Out = ElementC;
+  using Tile = cute::Shape<cute::Int<tile_m>, cute::Int<tile_n>, cute::Int<tile_k>>;
+  using Cluster = cute::Shape<cute::Int<cluster_m>, cute::Int<cluster_n>, cute::_1>;
+  using Size = cute::Shape<int, int, int>;
+  static constexpr bool swapped = is_swapped;
+  static constexpr Scales scales = of_scales;
+  static constexpr unsigned clusters[3] = {cluster_m, cluster_n, 1};
+  static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
+  static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
+  static_assert(of_scales == Scales::none || of_scales == Scales::rows);
+
+  using Stored = Store<Place<Tile, Out, is_swapped, true>, of_scales, Then<false>>;
+  using Schedules = GroupSchedule<schedule, cutlass::sizeof_bits<In>::value == 8>;
+  using LayoutC = std::conditional_t<is_swapped, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
+  using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
+      cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, LayoutC*, alignment_c, Out, LayoutC*,
+      alignment_c, typename Schedules::Store, typename Stored::Visitor>::CollectiveOp;
+  using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, cutlass::layout::RowMajor*, alignment, In,
+      cutlass::layout::ColumnMajor*, alignment, float, Tile, Cluster,
+      cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
+      typename Schedules::Main>::CollectiveOp;
+  using Kernel = cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<Size>, Mainloop, Epilogue>;
+};
+
+}  // namespace ckgen::cutlass_gemm
+
+/// Defines the kernel of UploadGroups as `symbol`: bytes travel as its argument, with nothing to wait for.
+#define CKGEN_CUTLASS_UPLOAD(symbol)                                                    \
+  extern "C" __global__ void __launch_bounds__(ckgen::cutlass_gemm::kUploadGroupsLanes) \
+      symbol(const __grid_constant__ ckgen::cutlass_gemm::UploadGroups args) {          \
+    if (threadIdx.x < args.words) args.to[threadIdx.x] = args.payload[threadIdx.x];     \
+  }
+/// Defines the kernel of DescribeGroups as `symbol`.
+#define CKGEN_CUTLASS_DESCRIBE(symbol)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(ckgen::cutlass_gemm::kDescribeLanes)                                    \
+      symbol(const __grid_constant__ ckgen::cutlass_gemm::DescribeGroups args) {                                       \
+    const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * ckgen::cutlass_gemm::kDescribeLanes + threadIdx.x; \
+    if (at < static_cast<std::int64_t>(ckgen::cutlass_gemm::group_table_words(args.count)))                            \
+      args.table[at] = ckgen::cutlass_gemm::group_word(args.operands, args.sizes, args.count, args.swapped, at);       \
+  }

@@ -1,0 +1,76 @@
+// The table of groups that CUTLASS's kernels read.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <backends/cutlass/groups.hpp>
+
+namespace ckgen::cutlass_gemm {
+namespace test_cutlass_groups {
+
+constexpr std::int64_t kCount = 3;
+
+const void* address(std::uint64_t value) {
+  return reinterpret_cast<const void*>(value);
+}
+
+struct Table {
+  GroupOperands operands[kCount] = {};
+  GroupSize sizes[kCount] = {{5, 16, 64}, {0, 24, 72}, {-1, 8, 128}};
+  std::vector<std::uint32_t> words;
+
+  explicit Table(bool swapped) {
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      GroupOperands& of = operands[i];
+      const std::uint64_t high = (i + 1) << 40;  // in the upper word of an address
+      of.a = address(high + 0x10);
+      of.b = address(high + 0x20);
+      of.c = const_cast<void*>(address(high + 0x30));
+      of.a_scale = address(high + 0x40);
+      of.b_scale = address(high + 0x50);
+      of.lda = static_cast<std::int64_t>(100 + i);
+      of.ldb = (std::int64_t{1} << 33) + static_cast<std::int64_t>(i);
+      of.ldc = static_cast<std::int64_t>(300 + i);
+    }
+    for (std::int64_t at = 0; at < static_cast<std::int64_t>(group_table_words(kCount)); ++at)
+      words.push_back(group_word(operands, sizes, kCount, swapped, at));
+  }
+  std::uint64_t entry(GroupArray array, std::int64_t group) const {
+    std::uint64_t value = 0;
+    const std::size_t at = group_array_offset(array, kCount) + static_cast<std::size_t>(group) * sizeof value;
+    std::memcpy(&value, reinterpret_cast<const unsigned char*>(words.data()) + at, sizeof value);
+    return value;
+  }
+  std::vector<std::uint32_t> size(std::int64_t group) const {
+    const std::size_t at = group_sizes_offset(kCount) / sizeof(std::uint32_t) + 3 * static_cast<std::size_t>(group);
+    return {words.begin() + static_cast<std::ptrdiff_t>(at), words.begin() + static_cast<std::ptrdiff_t>(at + 3)};
+  }
+};
+
+TEST(CutlassGroups, EachArrayHasAnEntryOfEachGroup) {
+  const Table table(false);
+  for (std::int64_t group = 0; group < kCount; ++group) {
+    const std::uint64_t high = static_cast<std::uint64_t>(group + 1) << 40;
+    EXPECT_EQ(table.entry(GroupArray::a, group), high + 0x10);
+    EXPECT_EQ(table.entry(GroupArray::b, group), high + 0x20);
+    EXPECT_EQ(table.entry(GroupArray::c, group), high + 0x30);
+    EXPECT_EQ(table.entry(GroupArray::a_scale, group), high + 0x40);
+    EXPECT_EQ(table.entry(GroupArray::b_scale, group), high + 0x50);
+    EXPECT_EQ(table.entry(GroupArray::lda, group), 100U + static_cast<std::uint64_t>(group));
+    EXPECT_EQ(table.entry(GroupArray::ldb, group), (std::uint64_t{1} << 33) + static_cast<std::uint64_t>(group));
+    EXPECT_EQ(table.entry(GroupArray::ldc, group), 300U + static_cast<std::uint64_t>(group));
+  }
+}
+
+TEST(CutlassGroups, SizesStandBehindTheArraysWithRowsAndColumnsAsTheKernelHasThem) {
+  const Table plain(false), swapped(true);
+  EXPECT_EQ(plain.size(0), (std::vector<std::uint32_t>{5, 16, 64}));
+  EXPECT_EQ(swapped.size(0), (std::vector<std::uint32_t>{16, 5, 64}));
+  EXPECT_EQ(plain.size(1), (std::vector<std::uint32_t>{0, 24, 72}));
+  EXPECT_EQ(plain.size(2), (std::vector<std::uint32_t>{0, 8, 128}));  // a negative size is none
+}
+
+}  // namespace test_cutlass_groups
+}  // namespace ckgen::cutlass_gemm
