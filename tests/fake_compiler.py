@@ -96,6 +96,7 @@ class FakeCompiler:
             compiler=(str(self.program),),
             linker=(str(self.program),),
             hip=(),
+            cpp=(),
             own=(),
             ck=CkTree((self.folder / "ck",), "tree"),
             decoder=None,

@@ -34,6 +34,7 @@ export PATH="$PWD/.venv/bin:$PATH"
 export LC_ALL=C.UTF-8  # else Python sets a part of it for what it starts, and ccache takes that for another compile
 unset CKGEN_TEST_BUILD
 unset PYTHONDONTWRITEBYTECODE  # else each of the hundreds of commands that tests start compiles ckgen's modules again
+export PIP_COMPILE=0  # most of what pip installs is never imported; the rest is compiled when it is
 # Many of the builds below compile the same sources with the same flags, each in a folder of its own.
 export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$PWD/build/ccache" CCACHE_BASEDIR="$PWD"
 

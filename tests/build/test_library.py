@@ -106,6 +106,14 @@ def test_small_units_become_a_library_that_links_with_gcc(tmp_path: Path) -> Non
 
 
 @pytest.mark.amd
+@pytest.mark.parametrize(("backend", "reads_hip"), [("ck_tile", True), ("hip", False), ("", False)])
+def test_units_without_a_kernel_library_are_plain_cpp(tmp_path: Path, backend: str, reads_hip: bool) -> None:
+    unit = Unit("host", backend, "", "", "int answer() { return 42; }\n")
+    entry = made([unit], amd_toolchain(), Cache(tmp_path))["host"].entry
+    assert any("hip" in header.path for header in entry.headers) is reads_hip
+
+
+@pytest.mark.amd
 def test_a_unit_that_does_not_compile_is_kept_with_the_compilers_words(tmp_path: Path) -> None:
     toolchain, cache = amd_toolchain(), Cache(tmp_path / "cache")
     found: list[Outcome] = []

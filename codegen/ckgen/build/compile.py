@@ -18,6 +18,9 @@ from ckgen.specs.archs import processor_of
 
 __all__ = ["ASSEMBLY", "CODE_OBJECT", "OBJECT", "Unit", "device_job", "flags_for", "host_job", "is_compiled", "roots"]
 
+_OF_LIBRARIES = (Backend.CK.value, Backend.CK_TILE.value)
+"""Backends whose host units include headers of CK, which are written in HIP."""
+
 _LIST = "unit.txt"
 _TAKE = "build/take_object.py"
 
@@ -74,9 +77,9 @@ def _taking_job(unit: Unit, toolchain: Toolchain) -> Job:
 
 
 def host_job(unit: Unit, toolchain: Toolchain) -> Job:
-    """An x86-64 object with the functions that prepare launches."""
+    """An x86-64 object with the functions that prepare launches, or constants where the unit has no backend."""
     mark = hashlib.sha256(unit.text.encode()).hexdigest()[:16]
-    steps = toolchain.host_steps(_options(unit, toolchain), mark)
+    steps = toolchain.host_steps(_options(unit, toolchain), mark, plain=unit.backend not in _OF_LIBRARIES)
     return _job(
         unit, toolchain, f"host/{unit.backend}/{unit.module or 'dense'}", toolchain.host_source, steps, (OBJECT,)
     )

@@ -85,8 +85,11 @@ class Toolchain(Protocol):
         """Commands that make ASSEMBLY and CODE_OBJECT of a device unit."""
         ...
 
-    def host_steps(self, options: tuple[str, ...], mark: str) -> Steps:
-        """Commands that make OBJECT of a host unit; no two units have the same `mark`."""
+    def host_steps(self, options: tuple[str, ...], mark: str, *, plain: bool) -> Steps:
+        """Commands that make OBJECT of a host unit; no two units have the same `mark`.
+
+        A `plain` one is C++ without the headers of a kernel library or of the vendor's language.
+        """
         ...
 
     def assemble_host(self) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ class CkTree:
 class AmdToolchain:
     """See Toolchain.
 
-    `compiler` and `linker` begin every command; `hip` holds the arguments that make the compiler speak HIP. `own` are
+    `compiler` and `linker` begin every command; `hip` holds the arguments that make the compiler speak HIP, and `cpp`
+    those for C++ of the host without HIP's headers, which take most of the time that a small unit takes. `own` are
     ckgen's folders of HIP headers, searched before the CK tree; none with a ROCm, which has its own. `decoder` is a
     folder for sys.path that holds tinygrad, of the pinned packages only. `compiler_id` and `headers_id` are digests of
     the compiler with its resource headers, and of the HIP headers; `libstdcxx` is the GCC installation whose C++
@@ -58,6 +59,7 @@ class AmdToolchain:
     compiler: tuple[str, ...]
     linker: tuple[str, ...]
     hip: tuple[str, ...]
+    cpp: tuple[str, ...]
     own: tuple[Path, ...]
     ck: CkTree
     decoder: Path | None
@@ -116,10 +118,10 @@ class AmdToolchain:
             (*self.link(), "-o", CODE_OBJECT, OBJECT),
         )
 
-    def host_steps(self, options: tuple[str, ...], mark: str) -> Steps:
+    def host_steps(self, options: tuple[str, ...], mark: str, *, plain: bool) -> Steps:
         """By clang, which names a symbol by `mark`: by default the same one in every unit of the same file name."""
-        cuid = f"-cuid={mark}"
-        return ((*self.host(), *options, *_LIST_HEADERS, cuid, "-c", "-o", OBJECT, self.host_source),)
+        words = (*self.compiler, *self.cpp, *self._includes()) if plain else (*self.host(), f"-cuid={mark}")
+        return ((*words, *options, *_LIST_HEADERS, "-c", "-o", OBJECT, self.host_source),)
 
     def assemble_host(self) -> tuple[str, ...]:
         """By clang."""

@@ -26,6 +26,7 @@ def pinned_toolchain(prefix: Path) -> AmdToolchain:
     wrapper = resource_folder / "include" / "__clang_hip_runtime_wrapper.h"
     facts = ask(compiler)
     digests = (compiler_package.digests[_PROGRAM], resources.tree_id(f"{_RESOURCES}/include"))
+    host = (HOST, "-resource-dir", str(resource_folder))
     return AmdToolchain(
         kind=Kind.PINNED,
         root=prefix,
@@ -33,9 +34,10 @@ def pinned_toolchain(prefix: Path) -> AmdToolchain:
         compiler=compiler,
         linker=(program, "ld.lld"),
         hip=(
-            *(HOST, "-resource-dir", str(resource_folder), "-x", "hip", "-nogpuinc", "-nogpulib", "-fdeclspec"),
+            *(*host, "-x", "hip", "-nogpuinc", "-nogpulib", "-fdeclspec"),
             *("-include", str(wrapper), "-isystem", str(resource_folder / "include" / "cuda_wrappers")),
         ),
+        cpp=(*host, "-x", "c++"),
         own=(hip_headers(),),
         ck=pinned_tree(prefix),
         decoder=_package(Role.DECODER, prefix).folder,

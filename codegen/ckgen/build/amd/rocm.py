@@ -37,6 +37,7 @@ def rocm_toolchain(root: Path, prefix: Path, ck: Path | None) -> AmdToolchain:
         compiler=compiler,
         linker=_linker(root, program, facts),
         hip=("-x", "hip", HOST, f"--rocm-path={root}"),
+        cpp=("-x", "c++", HOST),
         own=(),
         ck=_tree(root, prefix, ck),
         decoder=None,

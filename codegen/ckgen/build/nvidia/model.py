@@ -84,7 +84,7 @@ class NvidiaToolchain:
         )
         return ((*compile_, *_LIST_HEADERS, "-o", CODE_OBJECT, self.device_source), read)
 
-    def host_steps(self, options: tuple[str, ...], mark: str) -> Steps:
+    def host_steps(self, options: tuple[str, ...], mark: str, *, plain: bool) -> Steps:
         """By g++ alone: CUTLASS's host code, without CUDA's runtime."""
         include = self.cuda / "include"
         system = (word for folder in (include, include / "cccl", self.cutlass) for word in ("-isystem", str(folder)))
