@@ -42,6 +42,9 @@ def test_names_are_read_back() -> None:
         ("fmha_bf16_bwd", ALONE, "gfx942", {"v_mfma_f32_16x16x16_bf16": 80}, 2),
         ("fmha_bf16_bwd", GROUPED, "gfx942", {"v_mfma_f32_16x16x16_bf16": 80}, 2),
         ("fmha_bf16_bwd", CkTileBackwardConfig(1, 32, 128, 32, 64, 1), "gfx942", {"v_mfma_f32_16x16x16_bf16": 80}, 1),
+        ("fmha_bf16_bwd", ALONE, "gfx90a", {"v_mfma_f32_16x16x16bf16_1k": 80}, 2),
+        # the two products for dK and dV are of the flat tile: 64 of 64 and 48 of 48 are two steps
+        ("fmha_bf16_bwd", ALONE, "gfx950", {"v_mfma_f32_16x16x16_bf16": 64, "v_mfma_f32_16x16x32_bf16": 48}, 2),
         ("fmha_fp32_bwd", CkTileBackwardConfig(0, 16, 64, 16, 64, 1), "gfx942", {"v_mfma_f32_16x16x4_f32": 80}, 2),
     ],
 )

@@ -14,7 +14,7 @@ from ckgen.rules.rule_set import RuleSet
 
 _FACTORY = "the factories of the pinned CK tree, fmha_bwd.py"
 _BRIDGE = "ckgen's bridge to ck_tile, backends/ck_tile/fmha_backward.hpp"
-EXECUTED = ("cdna3",)
+EXECUTED = ("cdna2", "cdna3", "cdna4")
 """The families of archs on which the kernels were executed."""
 
 RULES = RuleSet(Backend.CK_TILE, FmhaSignature, CkTileBackwardConfig)
