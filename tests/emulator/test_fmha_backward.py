@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ from ckgen.families.fmha.operands import Lengths
 from ckgen.families.fmha.reference_backward import expect_backward
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
+from ckgen.model.errors import UsageError
+from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.backward import backward_cases, backward_data, drawn_backward
 from ckgen_emulator.fmha.dispatched import dispatched
+from ckgen_emulator.fmha.emulate import emulate_fmha
 from ckgen_emulator.fmha.problem import FmhaProblem, launched_shape
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import Output, Values, compare
@@ -37,7 +41,7 @@ def test_gradients_are_within_their_bounds_in_any_order_of_waves(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Under all checks; all four waves write a row's lse and delta to one place in LDS, each the same number."""
-    cases = backward_cases(SIGNATURE, CONFIG)
+    cases = backward_cases(SIGNATURE, CONFIG)[:: 1 if seed == 0 else 4]
     for problem, found in zip(
         cases, dispatched(INSTANCE, "gfx942", cases, runtime(tmp_path_factory.getbasetemp()), context(), seed=seed),
         strict=True,
@@ -84,6 +88,11 @@ def test_planted_errors_are_told() -> None:
     for what, name, values in found:
         wrong = replace(given[name], actual=values.astype(given[name].actual.dtype))
         assert compare(wrong).wrong, (what, name)
+
+
+def test_one_launch_of_them_is_refused() -> None:
+    with pytest.raises(UsageError, match="a plan of several launches"):
+        emulate_fmha(INSTANCE, "gfx942", GROUPED, Options(), progress=cast(Any, None))
 
 
 def test_drawn_problems_are_those_that_the_kernel_takes() -> None:
