@@ -38,7 +38,7 @@ from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.append import append_cases, run_append
 from ckgen_emulator.fmha.build import build_kernel, compile_units
 from ckgen_emulator.fmha.cases import cases
-from ckgen_emulator.fmha.dispatched import append_dispatched
+from ckgen_emulator.fmha.dispatched import dispatched
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen_emulator.gemm.build import default_context
 from ckgen_emulator.gemm.runtime import build_runtime
@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> int:
         if not wanted or (chosen.arch and arch not in chosen.arch):
             continue
         if key in known and (chosen.gate or (chosen.dispatch and appends(instance.signature.traits))):
-            change = dispatched(instance, arch) if chosen.dispatch else gated(instance, arch)
+            change = run_dispatched(instance, arch) if chosen.dispatch else gated(instance, arch)
             known[key] |= change
             bad += not is_well(known[key])
             print(key, change, flush=True)
@@ -147,12 +147,12 @@ def gated(instance: FmhaInstance, arch: str) -> dict[str, Any]:
     return {"gate": [asdict(one) for one in compile_units(instance, arch).result.findings]}
 
 
-def dispatched(instance: FmhaInstance, arch: str) -> dict[str, Any]:
+def run_dispatched(instance: FmhaInstance, arch: str) -> dict[str, Any]:
     """One plan and one run of a kernel that appends, on a problem of several sequences."""
     assert isinstance(instance.config, CkTileAppendConfig | HipAppendConfig)
     case = append_cases(instance.signature, instance.config)[1]
     context = default_context(load(), load_archs(), print, lambda standing: None, 1)
-    found = append_dispatched(instance, arch, case, build_runtime(print), context)
+    (found,) = dispatched(instance, arch, [case], build_runtime(print), context)
     return {"dispatched": {"problem": str(case), "right": found.right, "findings": found.findings}}
 
 

@@ -232,6 +232,7 @@ def test_what_an_instance_asks(k_batch: int, asked: dict[str, int], said: str, t
         ({"causal_only": True}, ", causal"),
         ({"takes_gaps_q": False}, ", no gaps in Q"),
         ({"topleft_slopes": False}, ", slopes to the last key"),
+        ({"unordered_dq": True, "n0": 64}, ", deterministic: seqlen_k ≤ 128"),
         ({"max_keys": 4096}, ", seqlen_k ≤ 4096"),
         ({"cache_limit": 2**40}, f", cache ≤ {2**40} elements"),
     ],

@@ -48,7 +48,14 @@ def test_the_page_of_production_kernels_is_that_of_its_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "depth"), [("families/fmha", 2), ("families/fmha_decode", 2), ("families/moe", 2), ("production", 4)]
+    ("name", "depth"),
+    [
+        ("families/fmha", 2),
+        ("families/fmha_bwd", 2),
+        ("families/fmha_decode", 2),
+        ("families/moe", 2),
+        ("production", 4),
+    ],
 )
 def test_documents_are_written_as_they_stand(name: str, depth: int, tmp_path: Path) -> None:
     kernel_records.write(tmp_path / "written.json", read(f"{name}.json"), "the page\n", depth)

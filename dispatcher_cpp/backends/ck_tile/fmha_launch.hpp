@@ -6,6 +6,7 @@
 
 #include "fmha_limits.hpp"
 #include "fmha_tile.hpp"
+#include "fmha_window.hpp"
 
 #include <cstdint>
 #include <exception>
@@ -19,31 +20,6 @@ struct BuiltFmha {
   const char* symbol;
   std::uint32_t archs;
 };
-
-/// A mask as ck_tile's kernel takes it.
-struct FmhaWindow {
-  index_t left = -1;
-  index_t right = -1;
-  ck_tile::GenericAttentionMaskEnum type = ck_tile::GenericAttentionMaskEnum::NO_MASK;
-};
-
-/// A limit that no key can be beyond is none, so that ck_tile's sums of limits and lengths do not wrap. With slopes, a
-/// causal mask has a left limit all the same: without, ck_tile counts distances from the first key, which shifts lse.
-inline FmhaWindow window_of(const FmhaTraits& traits, const FmhaShape& shape) noexcept {
-  if (!traits.masked) return {};
-  const std::int64_t most = shape.seqlen_q + shape.seqlen_k;
-  const auto limit = [&](std::int32_t of) { return of < 0 || of >= most ? index_t{-1} : index_t{of}; };
-  FmhaWindow found{limit(shape.window_left), limit(shape.window_right),
-                   shape.corner == FmhaCorner::top_left ? ck_tile::GenericAttentionMaskEnum::MASK_FROM_TOP_LEFT
-                                                        : ck_tile::GenericAttentionMaskEnum::MASK_FROM_BOTTOM_RIGHT};
-  if (traits.bias == FmhaBias::alibi && found.left < 0) found.left = static_cast<index_t>(most);
-  return found;
-}
-
-/// ck_tile's counts and strides have 32 bits; check_fmha() looked at them.
-constexpr index_t narrow(std::int64_t size) noexcept {
-  return static_cast<index_t>(size);
-}
 
 /// What fmha_limits.hpp must know of a Config.
 constexpr FmhaLimits limits_of(const FmhaTileConfig& config) noexcept {

@@ -85,21 +85,8 @@ inline Status check_fmha_sizes(const FmhaLimits& limits, const FmhaShape& shape,
   return Status::success();
 }
 
-/// What mask, bias, softcap and dropout of ck_tile's kernel cannot do.
-inline Status check_fmha_scores(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
-  const FmhaTraits& traits = limits.traits;
-  if (traits.masked && shape.sink_tokens != 0)
-    return Status::error(StatusCode::unsupported, "the CK tree's masks have no sink tokens, %d are asked for",
-                         shape.sink_tokens);
-  if (traits.bias == FmhaBias::none && !traits.softcap && !(args.scale >= 0))
-    return Status::error(StatusCode::unsupported, "a scale of %g: maxima are taken before it is applied",
-                         static_cast<double>(args.scale));
-  if (traits.softcap && !(args.softcap > 0))
-    return Status::error(StatusCode::invalid_argument, "a softcap of %g is not above 0",
-                         static_cast<double>(args.softcap));
-  if (traits.dropout != FmhaDropout::none && !(args.p_drop >= 0 && args.p_drop < 1))
-    return Status::error(StatusCode::invalid_argument, "p_drop = %g is not in [0, 1)",
-                         static_cast<double>(args.p_drop));
+/// Slopes of alibi that ck_tile's kernels count distances for.
+inline Status check_fmha_slopes(const FmhaTraits& traits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
   if (traits.bias != FmhaBias::alibi) return Status::success();
   constexpr std::int64_t kMostDistance = 1 << 16;
   if (shape.seqlen_q > kMostDistance || shape.seqlen_k > kMostDistance)
@@ -113,6 +100,27 @@ inline Status check_fmha_scores(const FmhaLimits& limits, const FmhaShape& shape
     return Status::error(StatusCode::unsupported, "slopes of heads are %lld apart: ck_tile's lie together",
                          static_cast<long long>(args.bias_strides.head));
   return Status::success();
+}
+
+inline Status check_fmha_dropout(const FmhaTraits& traits, const FmhaArgs& args) noexcept {
+  if (traits.dropout == FmhaDropout::none || (args.p_drop >= 0 && args.p_drop < 1)) return Status::success();
+  return Status::error(StatusCode::invalid_argument, "p_drop = %g is not in [0, 1)", static_cast<double>(args.p_drop));
+}
+
+/// What mask, bias, softcap and dropout of ck_tile's kernel cannot do.
+inline Status check_fmha_scores(const FmhaLimits& limits, const FmhaShape& shape, const FmhaArgs& args) noexcept {
+  const FmhaTraits& traits = limits.traits;
+  if (traits.masked && shape.sink_tokens != 0)
+    return Status::error(StatusCode::unsupported, "the CK tree's masks have no sink tokens, %d are asked for",
+                         shape.sink_tokens);
+  if (traits.bias == FmhaBias::none && !traits.softcap && !(args.scale >= 0))
+    return Status::error(StatusCode::unsupported, "a scale of %g: maxima are taken before it is applied",
+                         static_cast<double>(args.scale));
+  if (traits.softcap && !(args.softcap > 0))
+    return Status::error(StatusCode::invalid_argument, "a softcap of %g is not above 0",
+                         static_cast<double>(args.softcap));
+  if (const Status status = check_fmha_dropout(traits, args); !status.ok()) return status;
+  return check_fmha_slopes(traits, shape, args);
 }
 
 /// The pages of a kernel that reads them.

@@ -72,6 +72,7 @@ struct FmhaConfigWords {
   constexpr FmhaConfigWords& sink_tokens(bool x) noexcept { return value.sink_tokens = x, *this; }
   constexpr FmhaConfigWords& takes_gaps_q(bool x) noexcept { return value.takes_gaps_q = x, *this; }
   constexpr FmhaConfigWords& topleft_slopes(bool x) noexcept { return value.topleft_slopes = x, *this; }
+  constexpr FmhaConfigWords& unordered_dq(bool x = true) noexcept { return value.unordered_dq = x, *this; }
   constexpr operator FmhaConfig() const noexcept { return value; }
 };
 constexpr FmhaConfigWords fmha_config() noexcept {

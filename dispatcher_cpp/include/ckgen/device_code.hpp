@@ -136,11 +136,19 @@ struct MoeStages {
   PrepareFn add_slots = nullptr;
 };
 
-/// The kernel in the code object of an attention instance that writes partial results of its splits of KV to
-/// Launch::workspace, and what reads them behind it. DeviceCode::workspace is null.
+/// Kernels in the code object of an attention instance around its own, which writes to Launch::workspace what they
+/// read, or the other way round. DeviceCode::workspace is null.
 struct FmhaStages {
-  DeviceWorkspaceFn partials = nullptr;  // their bytes; 0: the kernel writes O itself, nothing follows it
-  PrepareFn combine = nullptr;
+  // Bytes of Launch::workspace. Forward: of partial results of splits of KV; 0: the kernel writes O itself, nothing
+  // follows it.
+  DeviceWorkspaceFn partials = nullptr;
+  PrepareFn combine = nullptr;  // of forward, what reads them
+  // Of backward, see FmhaStage; sum_heads null: the kernel writes dK and dV itself. sums: bytes at the beginning of
+  // Launch::workspace that the kernel adds to, zeroed before it.
+  DeviceWorkspaceFn sums = nullptr;
+  PrepareFn dot_do_o = nullptr;
+  PrepareFn sum_heads = nullptr;
+  PrepareFn convert_dq = nullptr;
 };
 
 /// The GPU code of one instance.
@@ -152,7 +160,7 @@ struct DeviceCode {
   DeviceWorkspaceFn workspace;             // null: none is needed
   const GroupTableCode* groups = nullptr;  // of op grouped_gemm, where it must not be null
   const MoeStages* moe = nullptr;          // of a part of a MoE layer; null where it has none of them
-  const FmhaStages* fmha = nullptr;        // of attention with splits of KV; null where one workgroup has all keys
+  const FmhaStages* fmha = nullptr;        // of attention with splits of KV or backward; null: one kernel is all
 };
 
 /// What a built library hands to Registry::attach. `abi` is the CKGEN_RUNTIME_ABI that it was compiled with.

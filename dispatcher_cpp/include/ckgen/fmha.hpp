@@ -167,8 +167,9 @@ constexpr Op op_of(const FmhaArgs&) noexcept {
   return Op::fmha;
 }
 
-/// Stages of plans beside kernels. combine: partial results of splits of KV to O and lse.
-enum class FmhaStage : std::uint8_t { combine };
+/// Stages of plans beside kernels. combine: partial results of splits of KV to O and lse. Of backward: dot_do_o makes
+/// delta; sum_heads adds up dK and dV of the query heads of each KV head; convert_dq rounds fp32 sums to dQ.
+enum class FmhaStage : std::uint8_t { combine, dot_do_o, sum_heads, convert_dq };
 
 /// HOW an instance of op fmha computes, and which sizes it takes.
 struct FmhaConfig {
@@ -202,6 +203,7 @@ struct FmhaConfig {
   bool sink_tokens = true;       // of masks: it takes some
   bool takes_gaps_q = true;      // of varlen: FmhaArgs::seqlen_q
   bool topleft_slopes = true;    // of alibi under a mask: those of a mask from the top left
+  bool unordered_dq = false;     // of backward: tiles of n0 keys add to dQ in no fixed order
 };
 
 }  // namespace v1

@@ -82,6 +82,7 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_finite,
   fmha_instance_gaps_q,
   fmha_instance_slopes,
+  fmha_instance_unordered_dq,
   fmha_no_append,
   fmha_no_backward,
   fmha_no_paged_kv,
@@ -115,7 +116,7 @@ struct ProblemRuleText {
   std::uint8_t near = 0;  // how near an instance is that says so; 0: none does
 };
 
-inline constexpr std::size_t problem_rule_count = 96;
+inline constexpr std::size_t problem_rule_count = 97;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -264,6 +265,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "rows of Q may lie between sequences, and the instance knows their starts alone", 5},
     {"fmha.instance.slopes",
      "the mask starts at the top left, and the instance would count distances of slopes from there", 2},
+    {"fmha.instance.unordered-dq",
+     "{measured} tiles of keys add to dQ in no fixed order, which more than {limit} onto zero have, and a deterministic result was asked for", 5},
     {"fmha.no-append",
      "no instance that appends keys and values to a cache was built for this signature", 0},
     {"fmha.no-backward",

@@ -53,6 +53,7 @@ void write(JsonWriter& to, const FmhaConfig& config) {
   to.key("sink_tokens").flag(config.sink_tokens);
   to.key("takes_gaps_q").flag(config.takes_gaps_q);
   to.key("topleft_slopes").flag(config.topleft_slopes);
+  to.key("unordered_dq").flag(config.unordered_dq);
 }
 
 }  // namespace
@@ -90,8 +91,14 @@ const char* not_attention_flaw(const InstanceDesc& instance) noexcept {
 }
 
 const char* fmha_stages_flaw(const DeviceCode& code) noexcept {
-  if (code.fmha == nullptr || (code.fmha->partials != nullptr && code.fmha->combine != nullptr)) return nullptr;
-  return "it has only one of partial results and what combines them";
+  if (code.fmha == nullptr) return nullptr;
+  const FmhaStages& stages = *code.fmha;
+  if (stages.partials == nullptr) return "it has stages without a workspace of theirs";
+  const int of_backward =
+      int{stages.sums != nullptr} + int{stages.dot_do_o != nullptr} + int{stages.convert_dq != nullptr};
+  if (of_backward == 0 && stages.sum_heads == nullptr)
+    return stages.combine != nullptr ? nullptr : "it has only one of partial results and what combines them";
+  return of_backward == 3 && stages.combine == nullptr ? nullptr : "it has not all stages of one direction";
 }
 
 OwnTable fmha_table_of(const SignatureUnit& unit, std::uint32_t at) noexcept {

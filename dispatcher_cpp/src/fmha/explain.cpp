@@ -75,6 +75,7 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (c.needs_finite) text += ", finite pages";
   if (!c.takes_gaps_q) text += ", no gaps in Q";
   if (!c.topleft_slopes) text += ", slopes to the last key";
+  if (c.unordered_dq) text += ", deterministic: seqlen_k ≤ " + std::to_string(2 * c.n0);
   if (c.max_keys != 0) text += ", seqlen_k ≤ " + std::to_string(c.max_keys);
   if (c.cache_limit != 0) text += ", cache ≤ " + std::to_string(c.cache_limit) + " elements";
   return text;

@@ -12,6 +12,7 @@
 #include "src/fmha/overrides.hpp"
 #include "src/fmha/rules.hpp"
 #include "src/fmha/shape_words.hpp"
+#include "src/fmha/stages.hpp"
 #include "src/fmha/tables.hpp"
 #include "src/gpu/device_program.hpp"
 #include "src/run/launch_stages.hpp"
@@ -28,7 +29,9 @@ Verdict illegal(const Request& q) noexcept {
 }
 
 Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
-  return supports_fmha(instance.fmha, q.signature.fmha, q.problem.fmha(), k_batch);
+  const FmhaShape& shape = q.problem.fmha();
+  const Verdict found = supports_fmha(instance.fmha, q.signature.fmha, shape, k_batch);
+  return found.ok() && q.deterministic ? fmha_order(instance.fmha, shape) : found;
 }
 
 Verdict untried(const Request& q) noexcept {
@@ -81,10 +84,6 @@ Leftover leftover(const DeviceCode& code) noexcept {
 
 void give(const RunArgs& args, Launch& launch) noexcept {
   launch.fmha = &args.as<FmhaArgs>();
-}
-
-Status combine(const Stage& stage, const Device& device, void*, Launch& launch) noexcept {
-  return stage.program->launch(stage.program->code().fmha->combine, launch, device);
 }
 
 Status launch(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
@@ -184,9 +183,10 @@ constinit const Operation fmha_operation = {
                 .settle = settle,
                 .resets_output = resets_output,
                 .leftover = leftover,
+                .fill_stages = fill_fmha_stages,
                 .check_args = check_run,
                 .give = give,
-                .launch_own = combine,
+                .launch_own = launch_fmha_stage,
                 .launch = launch},
     .explaining = {.signature = fmha_described,
                    .sizes = sizes,

@@ -185,4 +185,12 @@ inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, cons
   return x.split_items != 0 ? supports_schedule(c, x) : Verdict{};
 }
 
+/// Whether a deterministic result may be asked for: two tiles of keys add up alike in either order.
+inline Verdict fmha_order(const FmhaConfig& c, const FmhaShape& x) noexcept {
+  constexpr std::int64_t kMostUnordered = 2;
+  const std::int64_t tiles = x.seqlen_k / c.n0 + (x.seqlen_k % c.n0 != 0 ? 1 : 0);
+  if (!c.unordered_dq || tiles <= kMostUnordered) return {};
+  return broken(ProblemRule::fmha_instance_unordered_dq, tiles, kMostUnordered);
+}
+
 }  // namespace ckgen::inline v1::detail

@@ -7,14 +7,6 @@
 namespace ckgen::inline v1::detail {
 namespace {
 
-/// `bytes` of the workspace that `kernel` has, `offset` bytes into it.
-Stage workspace_reset(const Stage& kernel, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  Stage stage = stage_of(kernel, StageKind::reset_workspace);
-  stage.workspace_offset += offset;
-  stage.reset_bytes = bytes;
-  return stage;
-}
-
 /// What a stream-K kernel needs zeroed before it.
 void add_stream_k_reset(const Stage& kernel, Plan& plan) noexcept {
   const InstanceDesc& instance = *kernel.instance;
@@ -49,6 +41,13 @@ Stage kernel_stage(const InstanceDesc& instance, const DeviceProgram* program, s
 Stage stage_of(const Stage& kernel, StageKind kind) noexcept {
   Stage stage = kernel;
   stage.kind = kind;
+  return stage;
+}
+
+Stage workspace_reset(const Stage& kernel, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  Stage stage = stage_of(kernel, StageKind::reset_workspace);
+  stage.workspace_offset += offset;
+  stage.reset_bytes = bytes;
   return stage;
 }
 

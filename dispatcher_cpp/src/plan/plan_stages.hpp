@@ -20,6 +20,9 @@ Stage own_stage(const Stage& kernel, Own own) noexcept {
   return stage;
 }
 
+/// `bytes` of the workspace that `kernel` has, `offset` bytes into it, are zeroed before it.
+Stage workspace_reset(const Stage& kernel, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
 /// Ok, or that the instance of a `kernel` stage has nothing for the device.
 Status launchable(const Stage& kernel, const Device& device) noexcept;
 

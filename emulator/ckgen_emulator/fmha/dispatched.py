@@ -1,4 +1,4 @@
-"""A kernel that appends, chosen, planned and run by ckgen's dispatcher, whose HIP runtime is the emulator."""
+"""A kernel that appends or goes backward, chosen, planned and run by ckgen's dispatcher over the emulator's HIP."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.common.unit import UnitPlan
+from ckgen.families.fmha.append_problem import goes_back
+from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.model.errors import UsageError
@@ -23,15 +26,18 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.fmha.append import AppendProblem
+from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.gemm.build import BuildContext, build_kernels
 from ckgen_emulator.gemm.drive import RunOptions, table_file, worker_environment
 from ckgen_emulator.gemm.kernel import KernelUnits, registry_source
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.gemm.runtime import Runtime
 
+Problem = AppendProblem | FmhaProblem
+
 
 @dataclass(frozen=True, slots=True)
-class AppendWork:
+class Work:
     """What the process is given. Paths are of shared libraries; `report` is written by the HIP runtime."""
 
     dispatcher: str
@@ -39,19 +45,28 @@ class AppendWork:
     kernel: str
     signature: str
     report: str
-    problem: AppendProblem
+    problems: tuple[Problem, ...]
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> AppendWork:
+    def from_json(cls, fields: Mapping[str, Any]) -> Work:
         """The inverse of `to_json`."""
-        sizes: dict[str, Any] = {
-            name: tuple(of) if isinstance(of, list) else of for name, of in fields["problem"].items()
-        }
-        return cls(**{**fields, "problem": AppendProblem(**{**sizes, "data": Data(sizes["data"])})})
+        return cls(**{**fields, "problems": tuple(_problem(one) for one in fields["problems"])})
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
-        return {**asdict(self), "problem": {**asdict(self.problem), "data": self.problem.data.value}}
+        return {**asdict(self), "problems": [_to_json(one) for one in self.problems]}
+
+
+def _to_json(problem: Problem) -> dict[str, Any]:
+    return {name: one.value if isinstance(one, Enum) else one for name, one in asdict(problem).items()}
+
+
+def _problem(fields: Mapping[str, Any]) -> Problem:
+    sizes: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in fields.items()}
+    sizes["data"] = Data(sizes["data"])
+    if "corner" not in sizes:
+        return AppendProblem(**sizes)
+    return FmhaProblem(**{**sizes, "corner": FmhaCorner(sizes["corner"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +88,47 @@ class Dispatched:
         return tuple(sorted({one["rule"] for launch in self.launches for one in launch["findings"]}))
 
 
-def append_dispatched(
-    instance: FmhaInstance, arch: str, problem: AppendProblem, runtime: Runtime, context: BuildContext, *, seed: int = 0
-) -> Dispatched:
-    """One plan and one run with the only instance there is; UsageError where it does not compile or the run fails."""
+def dispatched(
+    instance: FmhaInstance,
+    arch: str,
+    problems: Sequence[Problem],
+    runtime: Runtime,
+    context: BuildContext,
+    *,
+    seed: int = 0,
+) -> tuple[Dispatched, ...]:
+    """A plan and a run of each problem with the only instance there is, in one process, under all checks.
+
+    Plans of gradients go on behind a launch of which something was found: ck_tile's kernel has what is harmless.
+    UsageError where it does not compile or a run fails.
+    """
     (built,) = build_kernels([_units_of(instance, arch)], context)
     if built.library is None:
         raise UsageError(f"{instance.name}: {built.failure_text}")
     with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as name:
         folder = Path(name)
         signature, report = instance.signature.canonical(), folder / "report"
-        work = AppendWork(
-            str(runtime.dispatcher), str(runtime.hip), str(built.library), signature, str(report), problem
-        )
+        libraries = (str(runtime.dispatcher), str(runtime.hip), str(built.library))
+        work = Work(*libraries, signature, str(report), tuple(problems))
         file = folder / "work.json"
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         target = Target(arch, load_archs()[arch].default_cu_num)
-        told = (table_file(context.toolchain, arch, folder), target, work.report, RunOptions(), seed)
+        options = RunOptions(findings_fail=not goes_back(instance.signature.traits))
+        told = (table_file(context.toolchain, arch, folder), target, work.report, options, seed)
         environment = {**os.environ, **worker_environment(runtime, core_library(), *told)}
-        command = [sys.executable, "-m", "ckgen_emulator.fmha.append_worker", str(file)]
+        command = [sys.executable, "-m", "ckgen_emulator.fmha.dispatch_worker", str(file)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
-            raise UsageError(f"{instance.name}, {problem}: {done.stderr.strip() or done.returncode}")
-        answer = json.loads(done.stdout)
+            of = ", ".join(map(str, problems))
+            raise UsageError(f"{instance.name}, {of}: {done.stderr.strip() or done.returncode}")
+        answers = json.loads(done.stdout)
         launches = tuple(json.loads(line) for line in report.read_text(encoding="ascii").splitlines())
-    return Dispatched(answer["instance"], answer["wrong"], launches)
+    ends = [answer["launches"] for answer in answers]
+    starts = [0, *ends[:-1]]
+    return tuple(
+        Dispatched(answer["instance"], answer["wrong"], launches[start:end])
+        for answer, start, end in zip(answers, starts, ends, strict=True)
+    )
 
 
 def _units_of(instance: FmhaInstance, arch: str) -> KernelUnits:

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from ckgen.families.common.problem_finding import ProblemFinding
+from ckgen.families.fmha.append_problem import goes_back
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.model.errors import UsageError
@@ -64,12 +65,14 @@ def emulate_fmha(
     instance: FmhaInstance, arch: str, problem: FmhaProblem | AppendProblem, options: Options, *,
     trace_wrong: bool = False, progress: Progress,
 ) -> FmhaResult:  # fmt: skip
-    """Builds what is missing and runs it once; UsageError where the kernel does not compile.
+    """Builds what is missing and runs it once; UsageError where the kernel does not compile, or is one of gradients.
 
     `trace_wrong`: a wrong result is traced in a second run.
 
     A problem that the dispatcher would not give the kernel is refused.
     """
+    if goes_back(instance.signature.traits):
+        raise UsageError(f"{instance.name}: gradients are a plan of several launches, not one")
     refused = _refused(instance, problem)
     if refused is not None:
         return FmhaResult(instance.name, arch, problem, None, refused.text)

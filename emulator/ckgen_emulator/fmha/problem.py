@@ -17,19 +17,12 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen_emulator.fmha.pages import behind, page_count, paged_kv
+from ckgen_emulator.fmha.tensors import NUMPY, Rows, rows_in_memory, tensor_of
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import Output
-from ckgen_emulator.production.numbers import BF16, FP8_FNUZ, FP8_OCP, Float
+from ckgen_emulator.production.numbers import Float
 
 Array = NDArray[Any]
-
-_NUMPY: Mapping[DType, np.dtype[Any]] = {
-    DType.FP32: np.dtype(np.float32),
-    DType.FP16: np.dtype(np.float16),
-    DType.BF16: BF16,
-    DType.FP8_FNUZ: FP8_FNUZ,
-    DType.FP8_OCP: FP8_OCP,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +78,20 @@ class FmhaData:
 def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
     """A problem of the signature, whose 8-bit types have their flavour. P in fp16 may be cut, as ck_tile does it."""
     traits = signature.traits
-    rows_q, rows_k = _rows_of(signature, problem)
-    shape = _shape(problem, rows_k)
+    rows_q, rows_k = rows_of(signature, problem)
+    shape = shape_of(problem, rows_k)
     make = make_operands if problem.data is Data.RANDOM else exact_operands
     operands = make(signature, shape, problem.seed, Lengths(problem.lengths_q, problem.lengths_k))
     exact = expect(operands, truncates=signature.a is DType.FP16)
 
     first = problem.head_first
-    q = _tensor(rows_q, problem.lengths_q, operands.q, signature.a, first)
-    o, o_bound = (_tensor(rows_q, problem.lengths_q, one, DType.FP32, first) for one in (exact.o.c, exact.o.bound))
+    q = tensor_of(rows_q, problem.lengths_q, operands.q, signature.a, first)
+    o, o_bound = (tensor_of(rows_q, problem.lengths_q, one, DType.FP32, first) for one in (exact.o.c, exact.o.bound))
     lse, lse_bound = (
-        _tensor(rows_q, problem.lengths_q, one.transpose(0, 2, 1)[..., None], DType.FP32, True)
+        tensor_of(rows_q, problem.lengths_q, one.transpose(0, 2, 1)[..., None], DType.FP32, True)
         for one in (exact.lse.c, exact.lse.bound)
     )
-    outputs = [Output("o", np.empty(o.values.size, _NUMPY[signature.c]), o.values, o_bound.values)]
+    outputs = [Output("o", np.empty(o.values.size, NUMPY[signature.c]), o.values, o_bound.values)]
     if traits.lse:
         outputs.append(Output("lse", np.empty(lse.values.size, np.float32), lse.values, lse_bound.values))
     args: dict[str, Any] = {
@@ -106,9 +99,9 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
         "q": q.values,
         "q_strides": q.strides,
         "o_strides": o.strides,
-        **_lengths(signature, problem, rows_q, rows_k),
+        **lengths_given(signature, problem, rows_q, rows_k),
         **_kv(signature, problem, rows_k, operands),
-        **_scores(signature, operands, rows_q, problem),
+        **scores_given(signature, operands, rows_q, problem),
         "lse_head_stride": lse.strides[1],
         "lse_batch_stride": lse.strides[2],
     }
@@ -122,31 +115,31 @@ def fmha_data(signature: FmhaSignature, problem: FmhaProblem) -> FmhaData:
 
 def launched_shape(signature: FmhaSignature, problem: FmhaProblem) -> FmhaShape:
     """The sizes as a launch has them, spare rows and pages included."""
-    rows_q, rows_k = _rows_of(signature, problem)
-    shape = _shape(problem, rows_k)
+    rows_q, rows_k = rows_of(signature, problem)
+    shape = shape_of(problem, rows_k)
     total_q = rows_q.total if signature.traits.varlen else 0
     return replace(shape, total_q=total_q, pages=shape.pages + problem.pages_before)
 
 
-def _rows_of(signature: FmhaSignature, problem: FmhaProblem) -> tuple[_Rows, _Rows]:
+def rows_of(signature: FmhaSignature, problem: FmhaProblem) -> tuple[Rows, Rows]:
     varlen = signature.traits.varlen
-    rows_q = _rows(problem.lengths_q, problem.spare if varlen else 0, varlen)
-    return rows_q, _rows(problem.lengths_k, problem.spare, varlen)
+    rows_q = rows_in_memory(problem.lengths_q, problem.spare if varlen else 0, varlen)
+    return rows_q, rows_in_memory(problem.lengths_k, problem.spare, varlen)
 
 
-def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: _Rows, operands: FmhaOperands) -> Mapping[str, Any]:
+def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: Rows, operands: FmhaOperands) -> Mapping[str, Any]:
     """K and V and where they lie."""
     if signature.traits.is_paged:
         unused = 1.5 if problem.finite_kv else np.nan
-        return paged_kv(operands, _NUMPY[signature.b], head_first=problem.head_first, unused=unused)
+        return paged_kv(operands, NUMPY[signature.b], head_first=problem.head_first, unused=unused)
     args: dict[str, Any] = {}
     for name, values in (("k", operands.k), ("v", operands.v)):
-        tensor = _tensor(rows_k, problem.lengths_k, values, signature.b, problem.head_first)
+        tensor = tensor_of(rows_k, problem.lengths_k, values, signature.b, problem.head_first)
         args |= {name: tensor.values, f"{name}_strides": tensor.strides}
     return args
 
 
-def _shape(problem: FmhaProblem, rows_k: _Rows) -> FmhaShape:
+def shape_of(problem: FmhaProblem, rows_k: Rows) -> FmhaShape:
     return FmhaShape(
         len(problem.lengths_q), problem.heads_q, problem.heads_k, max(problem.lengths_q),
         rows_k.pitch or max(problem.lengths_k), problem.hdim_q, problem.hdim_v, problem.corner, problem.window_left,
@@ -155,7 +148,7 @@ def _shape(problem: FmhaProblem, rows_k: _Rows) -> FmhaShape:
     )  # fmt: skip
 
 
-def _lengths(signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows, rows_k: _Rows) -> dict[str, Any]:
+def lengths_given(signature: FmhaSignature, problem: FmhaProblem, rows_q: Rows, rows_k: Rows) -> dict[str, Any]:
     """Where sequences begin, and how long they are where that does not tell; pages tell of keys themselves."""
     if signature.traits.is_paged:
         return {"seqstart_q": rows_q.starts} if signature.traits.varlen else {}
@@ -169,7 +162,9 @@ def _lengths(signature: FmhaSignature, problem: FmhaProblem, rows_q: _Rows, rows
     return {**starts, **{name: np.array(lengths, np.int32) for name, lengths in both.items()}}
 
 
-def _scores(signature: FmhaSignature, operands: FmhaOperands, rows_q: _Rows, problem: FmhaProblem) -> dict[str, Any]:
+def scores_given(
+    signature: FmhaSignature, operands: FmhaOperands, rows_q: Rows, problem: FmhaProblem
+) -> dict[str, Any]:
     """What is done to scores and probabilities."""
     given: dict[str, Any] = {"scale": operands.scale, "softcap": operands.softcap}
     for name in ("q", "k", "v"):
@@ -187,7 +182,7 @@ def _scores(signature: FmhaSignature, operands: FmhaOperands, rows_q: _Rows, pro
     if signature.traits.bias is FmhaBias.ALIBI:
         slopes = operands.bias.astype(np.float32).reshape(-1)
         return {**given, "bias": slopes, "bias_strides": (0, 1, batch * problem.heads_q)}
-    matrix = _tensor(rows_q, problem.lengths_q, _per_sequence(operands, problem), signature.a, True)
+    matrix = tensor_of(rows_q, problem.lengths_q, _per_sequence(operands, problem), signature.a, True)
     row, head, of_batch = matrix.strides
     return {**given, "bias": matrix.values, "bias_strides": (row, heads * head, of_batch)}
 
@@ -198,44 +193,3 @@ def _per_sequence(operands: FmhaOperands, problem: FmhaProblem) -> Float:
     extents = (len(problem.lengths_q), *operands.bias.shape[1:])
     found: Float = np.broadcast_to(operands.bias, extents).transpose(0, 2, 1, 3)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Where the rows of each sequence begin; `pitch` rows in each of a batch, 0 where they lie one after the other."""
-
-    starts: NDArray[np.int32]
-    pitch: int
-
-    @property
-    def total(self) -> int:
-        """Of all sequences."""
-        return int(self.starts[-1])
-
-
-@dataclass(frozen=True, slots=True)
-class _Tensor:
-    """Memory, and strides of row, head and batch in it; columns lie together."""
-
-    values: Array
-    strides: tuple[int, int, int]
-
-
-def _rows(lengths: tuple[int, ...], spare: int, varlen: bool) -> _Rows:
-    each = [length + spare for length in lengths] if varlen else [max(lengths) + spare] * len(lengths)
-    return _Rows(np.concatenate([[0], np.cumsum(each)]).astype(np.int32), 0 if varlen else each[0])
-
-
-def _tensor(rows: _Rows, lengths: tuple[int, ...], values: Float, dtype: DType, head_first: bool) -> _Tensor:
-    """[batch, rows, heads, columns] in memory: NaN behind the rows that count."""
-    heads, columns = values.shape[2:]
-    batches = len(lengths) if rows.pitch else 1
-    memory = np.full((batches, max(rows.pitch or rows.total, 1), heads, columns), np.nan)
-    for b, length in enumerate(lengths):
-        start = 0 if rows.pitch else int(rows.starts[b])
-        memory[b if rows.pitch else 0, start : start + length] = values[b, :length]
-    pitch = memory.shape[1]
-    row, head = (columns, pitch * columns) if head_first else (heads * columns, columns)
-    ordered = memory.transpose(0, 2, 1, 3) if head_first else memory
-    flat = np.ascontiguousarray(ordered).reshape(-1)
-    return _Tensor(flat.astype(np.float32).astype(_NUMPY[dtype]), (row, head, heads * pitch * columns))

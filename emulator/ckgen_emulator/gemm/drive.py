@@ -45,14 +45,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How the emulator runs: `threads` of one launch; `processes` side by side; `trace`: a file for every instruction
-    of the GPU runs; `trace_wrong`: of a wrong result, find what wrote its first wrong element, in a second run;
-    `seconds` after which a process is ended."""
+    """How the emulator runs: `threads` of one launch; `processes` side by side; `findings_fail`: a launch of which
+    something was found fails, and a plan ends there; `trace`: a file for every instruction of the GPU runs;
+    `trace_wrong`: of a wrong result, find what wrote its first wrong element, in a second run; `seconds` after which a
+    process is ended."""
 
     checked: bool = True
     threads: int = 1
     processes: int = 1
     most_findings: int = 20
+    findings_fail: bool = True
     trace: Path | None = None
     trace_wrong: bool = False
     seconds: float | None = None
@@ -174,6 +176,7 @@ def worker_environment(
         "seed": seed,
         "threads": options.threads,
         "most_findings": options.most_findings,
+        "findings_fail": int(options.findings_fail),
     }
     known = os.environ.get("PYTHONPATH")
     path = [str(room.parent) for room in (PACKAGE, paths.package_dir())] + ([known] if known else [])

@@ -75,6 +75,8 @@ class Executor {
   /// Launches from now on tell what wrote those bytes last; no bytes: no longer.
   void watch(const void* memory, std::size_t bytes);
   LaunchOutcome launch(const LoadedModule& module, const KernelInfo& kernel, const Dispatch& dispatch);
+  /// Whether a launch with findings fails.
+  bool findings_fail() const noexcept { return settings_.options.findings_fail; }
 
  private:
   friend class LoadedModule;

@@ -58,7 +58,8 @@ int Runtime::run(const LaunchOperation& launch) {
   const LaunchOutcome outcome = executor.launch(*module, kernel, launch.dispatch);
   report.add(kernel.name, launch.dispatch, outcome);
   if (!outcome.ran) std::fprintf(stderr, "ckgen emulator: %s: %s\n", kernel.name.c_str(), outcome.error.c_str());
-  return outcome.ran && outcome.findings.empty() ? kSuccess : kLaunchFailure;
+  const bool passes = outcome.findings.empty() || !executor.findings_fail();
+  return outcome.ran && passes ? kSuccess : kLaunchFailure;
 }
 
 int Runtime::run(const FillOperation& fill) {

@@ -69,6 +69,8 @@ RunOptions options_of(std::string_view text) {
       options.most_instructions = value;
     } else if (key == "most_findings") {
       options.most_findings = static_cast<std::uint32_t>(value);
+    } else if (key == "findings_fail") {
+      options.findings_fail = value != 0;
     } else {
       throw std::runtime_error("CKGEN_EMULATOR_OPTIONS: no option '" + std::string(key) + "'");
     }

@@ -22,12 +22,13 @@ struct RunOptions {
   std::uint32_t threads = 1;
   std::uint64_t most_instructions = 0;
   std::uint32_t most_findings = 20;
+  bool findings_fail = true;  // a launch of which something was found fails
   std::string trace;
 };
 
 /// CKGEN_EMULATOR, CKGEN_EMULATOR_TABLE, CKGEN_EMULATOR_TARGET ("gfx942" or "gfx942:304"), CKGEN_EMULATOR_OPTIONS
-/// ("checked=1,seed=3,threads=2,most_instructions=0,most_findings=20"), CKGEN_EMULATOR_REPORT (a file; may be empty)
-/// and CKGEN_EMULATOR_TRACE (a file to which every executed instruction is appended; may be empty).
+/// ("checked=1,seed=3,threads=2,most_instructions=0,most_findings=20,findings_fail=1"), CKGEN_EMULATOR_REPORT (a file;
+/// may be empty) and CKGEN_EMULATOR_TRACE (a file to which every executed instruction is appended; may be empty).
 struct Settings {
   std::string library;
   std::string table;

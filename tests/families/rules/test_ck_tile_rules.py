@@ -142,6 +142,6 @@ def test_every_rule_is_met_here() -> None:
     }
     ids = {rule.id for rule in all_rules() if rule.backend is Backend.CK_TILE}
     elsewhere = tuple(
-        f"ck_tile.{kind}." for kind in ("append", "dense", "fmha", "group_quant", "multi_abd", "stream_k")
+        f"ck_tile.{kind}." for kind in ("append", "bwd", "dense", "fmha", "group_quant", "multi_abd", "stream_k")
     )
     assert named == {rule_id for rule_id in ids if not rule_id.startswith(elsewhere)}

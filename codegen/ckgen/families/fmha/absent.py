@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ckgen.families.fmha.append_config import HipAppendConfig
-from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.append_problem import appends, goes_back
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
@@ -13,13 +14,14 @@ from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.rules import JUDGES
 from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.fmha.tree import append_configs, tree_configs
+from ckgen.families.fmha.tree import append_configs, backward_configs, tree_configs
 from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.config import Tile
 from ckgen.model.finding import RuleFinding
 from ckgen.rules.rule_set import first_judgement
 
 _ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
+_ANY_BACKWARD = CkTileBackwardConfig(0, 32, 128, 32, 64, 1)
 _ANY_HDIM = 128
 _ANY_HOST = HostFmhaConfig(16, 64)
 
@@ -38,6 +40,8 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     configs: tuple[AnyFmhaConfig, ...] = (_ANY_HOST,)
     if arch.kind is ArchKind.GPU and appends(signature.traits):
         configs = (HipAppendConfig(ROWS_OF_APPEND), *append_configs(signature, arch.name))
+    elif arch.kind is ArchKind.GPU and goes_back(signature.traits):
+        configs = backward_configs(signature, arch.name) or (_ANY_BACKWARD,)
     elif arch.kind is ArchKind.GPU:
         others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
         others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)

@@ -9,6 +9,7 @@ from functools import cache
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaEntry
 from ckgen.families.fmha.grammar import AnyFmhaConfig
@@ -39,7 +40,7 @@ class FmhaConstraints:
     query heads per KV head, are at most max_page, max_rows and max_group, 0: any. causal_only: a mask must be causal
     and end at the last key. needs_keys: each sequence has one.
     cache_limit: the most elements of a cache of pages, of which there are as many as the problem says; max_keys of a
-    sequence; 0: any. sink_tokens: of masks, it takes some.
+    sequence; 0: any. sink_tokens: of masks, it takes some. unordered_dq: tiles of n0 keys add to dQ in no fixed order.
     """
 
     m0: int
@@ -71,6 +72,7 @@ class FmhaConstraints:
     sink_tokens: bool = True
     takes_gaps_q: bool = True
     topleft_slopes: bool = True
+    unordered_dq: bool = False
 
 
 def _gathering() -> Iterator[ArchSpec]:
@@ -89,6 +91,8 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         return _of_append(signature, config)
     if isinstance(config, HipAppendConfig):
         return _of_any(config.rows, config.rows)
+    if isinstance(config, CkTileBackwardConfig):
+        return _of_backward(signature, config)
     if isinstance(config, HostFmhaConfig):
         return _of_host(signature, config)
     multiple, traits = _multiple(signature, config), signature.traits
@@ -194,6 +198,29 @@ def _of_append(signature: FmhaSignature, config: CkTileAppendConfig) -> FmhaCons
         dv_multiple=_ROTATED_VECTOR if config.pad_hdim_v else 0,
         page_multiple=config.n0 if signature.traits.is_paged else 1,
         rotary_multiple=2 * _ROTATED_VECTOR,
+    )
+
+
+def _of_backward(signature: FmhaSignature, config: CkTileBackwardConfig) -> FmhaConstraints:
+    """Of ck_tile's gradients: lengths as they come; dK and dV of several query heads where they are summed."""
+    traits = signature.traits
+    return FmhaConstraints(
+        m0=config.m0,
+        n0=config.n0,
+        k0=config.hdim,
+        n1=config.hdim,
+        k1=config.m0,
+        hdim_q=config.hdim,
+        hdim_v=config.hdim,
+        pad_q=True,
+        pad_k=True,
+        d_multiple=config.pad,
+        dv_multiple=config.pad,
+        max_group=0 if config.grouped else 1,
+        max_keys=_MOST_DISTANCE if traits.bias is FmhaBias.ALIBI else 0,
+        sink_tokens=False,
+        topleft_slopes=not (traits.masked and traits.bias is FmhaBias.ALIBI),
+        unordered_dq=True,
     )
 
 

@@ -6,7 +6,7 @@ from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.enums import FmhaCorner, FmhaRope, FmhaTraits
 from ckgen.families.fmha.measured import FmhaUnit
-from ckgen.families.fmha.problem import has_lengths
+from ckgen.families.fmha.problem import MOST_UNORDERED, has_lengths
 from ckgen.model.fmha_shape import SIZES, FmhaShape
 from ckgen.model.selection import Tier
 from ckgen.model.target import Target
@@ -75,6 +75,8 @@ def demands(asked: FmhaConstraints) -> str:
         texts.append("no gaps in Q")
     if not asked.topleft_slopes:
         texts.append("slopes to the last key")
+    if asked.unordered_dq:
+        texts.append(f"deterministic: seqlen_k ≤ {MOST_UNORDERED * asked.n0}")
     if asked.max_keys:
         texts.append(f"seqlen_k ≤ {asked.max_keys}")
     if asked.cache_limit:

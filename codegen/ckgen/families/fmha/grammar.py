@@ -9,6 +9,7 @@ from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.name_forms import NameForm, name_form
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
@@ -16,7 +17,8 @@ from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 
-_GpuFmhaConfig = CkTileFmhaConfig | CkTileAppendConfig | HipFmhaConfig | HipAppendConfig | AsmConfig
+_TileConfig = CkTileFmhaConfig | CkTileAppendConfig | CkTileBackwardConfig
+_GpuFmhaConfig = _TileConfig | HipFmhaConfig | HipAppendConfig | AsmConfig
 AnyFmhaConfig = _GpuFmhaConfig | HostFmhaConfig
 _PIPELINES = "|".join(str(pipeline) for pipeline in FmhaPipeline)
 _TILE = (
@@ -26,6 +28,7 @@ _TILE = (
 _HOST = "{m0}x{n0}_t"
 _DECODE = "decode_{m0}x{n0}_{hdim_q}x{hdim_v}"
 _TILE_APPEND = "append_pad{pad_q?}1{pad_hdim_q?}{pad_hdim_v?}_{m0}x{n0}x{hdim}"
+_BACKWARD = "bwd_pad{pad=0|8|1}_{m0}x{n0}x{k4}x{hdim}_{dq_waves}[grouped:_grouped]"
 _HIP_APPEND = "append_{rows}"
 _LABELS = {"warps": ["M", "N", "K"], "warp_tile": ["M", "N", "K"]}
 
@@ -43,7 +46,8 @@ def parse_config(backend: Backend, text: str) -> AnyFmhaConfig | None:
     if backend is not Backend.CK_TILE:
         return None
     tiles = (form.parse(text) for form in _tile_forms())
-    return next((config for config in tiles if config is not None), None) or _tile_append_form().parse(text)
+    forward = next((config for config in tiles if config is not None), None)
+    return forward or _tile_append_form().parse(text) or _backward_form().parse(text)
 
 
 def parse_instance_name(name: str) -> tuple[FmhaSignature, Backend, AnyFmhaConfig] | None:
@@ -69,7 +73,8 @@ def describe_config(backend: Backend) -> str:
     if backend is Backend.ASM:
         return f"the name of a shipped kernel, such as {next(iter(asm_fmha_kernels()))}"
     usual = _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
-    return f"{usual}, or {_tile_append_form().hint({}, full=True)}"
+    others = (_tile_append_form(), _backward_form())
+    return f"{usual}, or {' or '.join(form.hint({}, full=True) for form in others)}"
 
 
 @cache
@@ -81,6 +86,11 @@ def _tile_forms() -> tuple[NameForm[CkTileFmhaConfig], ...]:
 @cache
 def _tile_append_form() -> NameForm[CkTileAppendConfig]:
     return name_form(_TILE_APPEND, {}, CkTileAppendConfig, {}, _word)
+
+
+@cache
+def _backward_form() -> NameForm[CkTileBackwardConfig]:
+    return name_form(_BACKWARD, {}, CkTileBackwardConfig, {}, _word)
 
 
 @cache
@@ -100,4 +110,6 @@ def _decode_form() -> NameForm[HipFmhaConfig]:
 
 
 def _word(field: str, value: Any) -> Any:
+    if field == "pad":
+        return int(value)
     return FmhaPipeline(value) if field == "pipeline" else value

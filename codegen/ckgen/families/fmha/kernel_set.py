@@ -14,11 +14,11 @@ from itertools import product
 from typing import Any
 
 from ckgen.families.common.set_document import SetCandidate, SetReader, too_many_combinations
-from ckgen.families.fmha.append_problem import appends
+from ckgen.families.fmha.append_problem import appends, goes_back
 from ckgen.families.fmha.enums import FmhaTraits
 from ckgen.families.fmha.grammar import AnyFmhaConfig, describe_config, parse_config
 from ckgen.families.fmha.signature import NO_TRAITS, OP, FmhaSignature, parse_canonical, parse_signature
-from ckgen.families.fmha.tree import append_configs, tree_configs
+from ckgen.families.fmha.tree import append_configs, backward_configs, tree_configs
 from ckgen.model.backend import Backend
 from ckgen.model.diagnostic import Location
 from ckgen.model.errors import UsageError
@@ -41,6 +41,8 @@ class FmhaCandidate(SetCandidate[FmhaSignature, AnyFmhaConfig | str]):
             return (self.config,)
         if appends(self.signature.traits):
             return append_configs(self.signature, arch)
+        if goes_back(self.signature.traits):
+            return backward_configs(self.signature, arch)
         return tree_configs(self.signature, arch, splits=self.config == SPLIT_TREE)
 
 

@@ -12,6 +12,8 @@ from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 MOST = 2**31 - 1
 MOST_HEADS = 65535
 MOST_PAGE_SIZE = 2048
+MOST_UNORDERED = 2
+"""Sums onto zero that are the same in any order."""
 _MOST_SPLIT_TILE = 4096
 _VECTOR_BITS = 128
 
@@ -119,6 +121,13 @@ def supports(
     if asked.needs_finite and not shape.finite_kv:
         return ProblemFinding("fmha.instance.finite", 0, 0)
     return _supports_schedule(asked, shape) if shape.split_items else None
+
+
+def check_order(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFinding | None:
+    """Why a deterministic result may not be asked for; None where it may: two tiles of keys add up alike."""
+    tiles = -(-shape.seqlen_k // asked.n0)
+    is_ordered = not asked.unordered_dq or tiles <= MOST_UNORDERED
+    return None if is_ordered else ProblemFinding("fmha.instance.unordered-dq", tiles, MOST_UNORDERED)
 
 
 def _supports_schedule(asked: FmhaConstraints, shape: FmhaShape) -> ProblemFinding | None:

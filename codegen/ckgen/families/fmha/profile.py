@@ -70,6 +70,7 @@ def covers(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and (wide.sink_tokens or not narrow.sink_tokens)
         and (wide.takes_gaps_q or not narrow.takes_gaps_q)
         and (wide.topleft_slopes or not narrow.topleft_slopes)
+        and (narrow.unordered_dq or not wide.unordered_dq)
     )
 
 

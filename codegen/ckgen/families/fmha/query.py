@@ -14,7 +14,7 @@ from ckgen.families.fmha.constraints import FmhaConstraints
 from ckgen.families.fmha.cost import Split, best_split, weighed_splits
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.measured import FmhaUnit
-from ckgen.families.fmha.problem import check_problem, no_fmha_instance, supports
+from ckgen.families.fmha.problem import check_order, check_problem, no_fmha_instance, supports
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.fmha_row import FmhaRow
 from ckgen.model.fmha_shape import FmhaShape
@@ -46,7 +46,9 @@ class FmhaQuery(Query):
         wish = self.wishes.strategy
         if wish not in (Strategy.ANY, Strategy.DATA_PARALLEL):
             return ProblemFinding("gemm.stream_k.strategy", Strategy.DATA_PARALLEL.code, wish.code)
-        return supports(instance.constraints, self.signature.traits, self.shape, max(k_batch, 1))
+        asked, shape = instance.constraints, self.shape
+        found = supports(asked, self.signature.traits, shape, max(k_batch, 1))
+        return found or (check_order(asked, shape) if self.wishes.deterministic else None)
 
     def best(self, instance: FmhaInstance) -> Split:
         """The instance's best splits of the legal problem's keys."""

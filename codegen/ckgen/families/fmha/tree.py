@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ckgen.families.fmha.append_config import CkTileAppendConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaKv, FmhaRope
 from ckgen.families.fmha.signature import FmhaSignature
@@ -56,6 +58,28 @@ def append_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileAppendCon
         m0, n0, hdim = map(int, tile.split("x"))
         for q, _, hdim_q, hdim_v in ((pad == "1" for pad in pads) for pads in kinds):
             found.append(CkTileAppendConfig(m0, n0, hdim, q, hdim_q, hdim_v))
+    return tuple(found)
+
+
+def why_no_backward(arch: str) -> str | None:
+    """Why there are no kernels of gradients for the arch; None where there are."""
+    data, processor = _data()["backward"], processor_of(arch)
+    if processor in data["processors"]:
+        return None
+    return why_no_tiles(arch) or str(data["absent"].get(processor, f"no tiles of backward are known for {arch}"))
+
+
+def backward_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileBackwardConfig, ...]:
+    """What the factory of gradients makes for the types, smaller heads and fewer pads first, heads summed last."""
+    if why_no_backward(arch) is not None:
+        return ()
+    data = _data()["backward"]
+    found = []
+    for tiles in data["tiles"][data["processors"][processor_of(arch)]]:
+        if str(signature.a) not in tiles["types"]:
+            continue
+        for (m0, n0, k4, hdim, waves), pad, grouped in product(tiles["rows"], data["pads"], (False, True)):
+            found.append(CkTileBackwardConfig(pad, m0, n0, k4, hdim, waves, grouped))
     return tuple(found)
 
 

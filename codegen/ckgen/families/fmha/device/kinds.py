@@ -5,8 +5,9 @@ from __future__ import annotations
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
-from ckgen.families.fmha.device import asm_fmha, ck_tile_append, ck_tile_fmha, hip_append, hip_decode
+from ckgen.families.fmha.device import asm_fmha, ck_tile_append, ck_tile_backward, ck_tile_fmha, hip_append, hip_decode
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 
@@ -16,6 +17,8 @@ def device_code(instance: FmhaInstance) -> DeviceCode:
     match instance.config:
         case CkTileFmhaConfig():
             return ck_tile_fmha.KIND.of(instance)
+        case CkTileBackwardConfig():
+            return ck_tile_backward.KIND.of(instance)
         case CkTileAppendConfig():
             return ck_tile_append.KIND.of(instance)
         case HipFmhaConfig():

@@ -11,7 +11,7 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
 
-_TYPES = {DType.FP32: "float", DType.FP16: "_Float16", DType.BF16: "__bf16"}
+TYPES = {DType.FP32: "float", DType.FP16: "_Float16", DType.BF16: "__bf16"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +33,7 @@ def stage_values(
     """
     return {
         "combine": symbol,
-        "o": _TYPES[signature.c],
+        "o": TYPES[signature.c],
         "always": cpp_bool(always),
         "o_factor": o_factor,
         "symbol": fmha_symbol(instance_id),

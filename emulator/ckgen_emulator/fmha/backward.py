@@ -1,0 +1,123 @@
+"""Problems of attention's gradients: arguments of a run, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ckgen.families.common.storage import Storage
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig
+from ckgen.families.fmha.backward_operands import make_backward_operands
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
+from ckgen.families.fmha.operands import Lengths
+from ckgen.families.fmha.reference_backward import expect_backward
+from ckgen.families.fmha.signature import FmhaSignature
+from ckgen.model.dtype import DType
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen_emulator.fmha.problem import (
+    FmhaProblem,
+    launched_shape,
+    lengths_given,
+    rows_of,
+    scores_given,
+    shape_of,
+)
+from ckgen_emulator.fmha.tensors import NUMPY, tensor_of
+from ckgen_emulator.gemm.problem import Data
+from ckgen_emulator.production.model import Output
+
+
+def backward_data(
+    signature: FmhaSignature, problem: FmhaProblem
+) -> tuple[FmhaShape, Mapping[str, Any], tuple[Storage, ...], tuple[Output, ...]]:
+    """Sizes, arguments by names of FmhaArgs, arrays that are only read, and dQ, dK and dV as they must come out.
+
+    What lies behind the rows that count is NaN where it is read, and stays as it is where it is written.
+    """
+    of_q, of_k = rows_of(signature, problem)
+    lengths = Lengths(problem.lengths_q, problem.lengths_k)
+    operands = make_backward_operands(signature, shape_of(problem, of_k), problem.seed, lengths)
+    forward, first, dtype = operands.forward, problem.head_first, signature.a
+    lse = tensor_of(of_q, lengths.q, operands.lse.transpose(0, 2, 1)[..., None], DType.FP32, True)
+    args: dict[str, Any] = {
+        **lengths_given(signature, problem, of_q, of_k),
+        **scores_given(signature, forward, of_q, problem),
+        "lse": lse.values,
+        "lse_head_stride": lse.strides[1],
+        "lse_batch_stride": lse.strides[2],
+    }
+    for name, values, of in (
+        ("q", forward.q, of_q), ("k", forward.k, of_k), ("v", forward.v, of_k),
+        ("o", operands.o, of_q), ("dout", operands.dout, of_q),
+    ):  # fmt: skip
+        tensor = tensor_of(of, lengths.q if of is of_q else lengths.k, values, dtype, first)
+        args |= {name: tensor.values, f"{name}_strides": tensor.strides}
+    inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray))
+    exact = expect_backward(operands)
+    outputs = []
+    for name, gradient, of in (("dq", exact.dq, of_q), ("dk", exact.dk, of_k), ("dv", exact.dv, of_k)):
+        counted = lengths.q if of is of_q else lengths.k
+        expected, bound = (tensor_of(of, counted, one, DType.FP32, first) for one in (gradient.c, gradient.bound))
+        output = Output(name, np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values)
+        args |= {name: output.actual, f"{name}_strides": expected.strides}
+        outputs.append(output)
+    return launched_shape(signature, problem), args, inputs, tuple(outputs)
+
+
+def backward_cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> tuple[FmhaProblem, ...]:
+    """Tiles that are whole and not, heads that share K and V, masks from both corners, windows, lengths of 0."""
+    return tuple(dict.fromkeys(_cases(signature, config)))
+
+
+def drawn_backward(signature: FmhaSignature, config: CkTileBackwardConfig, seed: int) -> FmhaProblem:
+    """A small problem that the kernel takes."""
+    random, traits = np.random.default_rng((seed, 22)), signature.traits
+    batch = int(random.integers(1, 4))
+    queries, keys = int(random.integers(1, 4 * config.m0)), int(random.integers(1, 2 * config.n0 + config.n0 // 2))
+
+    def lengths(most: int, *, own: bool) -> tuple[int, ...]:
+        found = tuple(int(one) for one in random.integers(0, most + 1, batch))
+        return (most, *found[1:]) if own else (most,) * batch
+
+    heads_k = int(random.integers(1, 3))
+    group = int(random.integers(1, 4)) if config.grouped else 1
+    steps = range(config.pad, config.hdim + 1, config.pad) if config.pad else (config.hdim,)
+    hdim_q, hdim_v = (int(one) for one in random.choice(np.array(steps), 2))
+    corner = FmhaCorner.BOTTOM_RIGHT if random.random() < 0.5 else FmhaCorner.TOP_LEFT
+    left, right = -1, 0
+    if random.random() < 0.5:
+        left, right = (int(one) for one in random.integers(-1, config.n0, 2))
+    if traits.bias is FmhaBias.ALIBI:
+        corner = FmhaCorner.BOTTOM_RIGHT
+    return FmhaProblem(
+        lengths(queries, own=traits.varlen), lengths(keys, own=traits.varlen or random.random() < 0.3),
+        heads_k * group, heads_k, hdim_q, hdim_v, corner, left, right,
+        spare=int(random.integers(0, 6)) if random.random() < 0.3 else 0,
+        head_first=bool(random.random() < 0.3), seed=seed, data=Data.RANDOM,
+    )  # fmt: skip
+
+
+def _cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> Iterator[FmhaProblem]:
+    traits, m0, n0 = signature.traits, config.m0, config.n0
+    heads = (4, 2) if config.grouped else (2, 2)
+    one = FmhaProblem((m0,), (n0,), 1, 1, config.hdim, config.hdim, data=Data.RANDOM)
+    yield one
+    yield replace(one, lengths_q=(2 * m0 + 5,) * 2, lengths_k=(n0 + 9,) * 2, heads_q=heads[0], heads_k=heads[1], seed=1)
+    yield replace(one, lengths_q=(3,), lengths_k=(2 * n0 + 1,), head_first=True, seed=2)
+    yield replace(one, lengths_q=(m0 + 1,) * 2, lengths_k=(n0 - 3, 7), spare=4, seed=3)
+    if config.pad:
+        yield replace(one, hdim_q=config.hdim - config.pad, hdim_v=config.hdim - 2 * config.pad, seed=4)
+    if traits.masked:
+        masked = replace(one, lengths_q=(3 * m0 + 2,), lengths_k=(2 * n0 - 5,), seed=5)
+        for corner in (FmhaCorner.TOP_LEFT, FmhaCorner.BOTTOM_RIGHT):
+            if corner is FmhaCorner.TOP_LEFT and traits.bias is FmhaBias.ALIBI:
+                continue
+            yield replace(masked, corner=corner)
+            yield replace(masked, corner=corner, window_left=n0 // 2, window_right=9, seed=6)
+            yield replace(masked, corner=corner, lengths_q=(4 * m0,), lengths_k=(m0,), seed=7)
+    if traits.varlen:
+        yield replace(one, lengths_q=(m0 + 7, 0, 2, m0), lengths_k=(n0 + 1, 9, 0, n0), seed=8)
+        yield replace(one, lengths_q=(0, 5), lengths_k=(n0 + 3, 4), spare=3, heads_q=heads[0], heads_k=heads[1], seed=9)

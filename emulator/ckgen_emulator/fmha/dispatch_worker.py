@@ -1,0 +1,91 @@
+"""The process in which the dispatcher runs: `python -m ckgen_emulator.fmha.dispatch_worker WORK.json`.
+
+The environment chooses the device (hip_shim/settings.hpp). Prints the instance and what is wrong in each problem.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ckgen.families.fmha.enums import FmhaEntry
+from ckgen.families.fmha.signature import parse_canonical
+from ckgen.runtime import Options, RuntimeFailure, RuntimeLibrary
+from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
+from ckgen_emulator.fmha.append import AppendProblem, append_data
+from ckgen_emulator.fmha.backward import backward_data
+from ckgen_emulator.fmha.dispatched import Work
+from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY
+from ckgen_emulator.gemm.memory import Buffers, Hip, HipError
+from ckgen_emulator.production.model import compare
+
+
+def run(work: Work) -> list[dict[str, Any]]:
+    """For each problem the instance that the dispatcher chose, how many elements of each array are wrong, and how many
+    launches there were up to its end.
+
+    A launch of which something was found fails, and has results all the same. Else RuntimeFailure and HipError.
+    """
+    library = RuntimeLibrary(Path(work.dispatcher), everywhere=True)
+    library.add(Path(work.kernel))
+    dispatcher = library.dispatcher([LIBRARY], Options(), [DEVICE_LIBRARY])
+    device = library.current()
+    signature, hip = parse_canonical(work.signature), Hip(work.hip)
+    found = []
+    for problem in work.problems:
+        if isinstance(problem, AppendProblem):
+            shape, args, inputs, outputs = append_data(signature, problem)
+        else:
+            assert signature.traits.entry is FmhaEntry.BACKWARD
+            shape, args, inputs, outputs = backward_data(signature, problem)
+        buffers = Buffers(hip)
+        places = {id(one): buffers.give(one) for one in inputs}
+        for output in outputs:
+            places[id(output.actual)] = buffers.result(output.actual)
+            if output.held is not None:
+                hip.upload(buffers.results[-1][1], output.held)
+        asked = library.fmha_problem(work.signature, shape)
+        chosen = dispatcher.select(asked, device).instance
+        plan = dispatcher.plan(asked, device)
+        try:
+            dispatcher.run(plan, FmhaArgsStruct(**{name: _field(value, places) for name, value in args.items()}))
+            hip.synchronize()
+        except (RuntimeFailure, HipError):
+            if not _has_findings(work):
+                raise
+            with suppress(HipError):  # a stream keeps its failure for who waits
+                hip.synchronize()
+        buffers.fetch()
+        wrong = {one.name: compare(one).wrong for one in outputs}
+        found.append({"instance": chosen, "wrong": wrong, "launches": len(_launches(work))})
+    return found
+
+
+def _launches(work: Work) -> list[str]:
+    return Path(work.report).read_text(encoding="ascii").splitlines()
+
+
+def _has_findings(work: Work) -> bool:
+    return any('"findings":[{' in line.replace(" ", "") for line in _launches(work))
+
+
+def _field(value: Any, places: dict[int, int | None]) -> Any:
+    if isinstance(value, np.ndarray):
+        return places[id(value)]
+    return FmhaStridesStruct(*value) if isinstance(value, tuple) else value
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a file of Work."""
+    work = Work.from_json(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    print(json.dumps(run(work)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
