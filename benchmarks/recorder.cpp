@@ -54,7 +54,7 @@ int main(int count, char** words) {
   const std::vector<Query> calls = queries();
   const auto way = [&](const char* name, const Dispatcher& dispatcher) {
     return ::bench::way(name, calls, [&dispatcher, &device, signature](const Query& q) {
-      return dispatcher.select(Problem(signature).shape(q.m, q.n, q.k), device).instance != nullptr ? 1U : 0U;
+      return dispatcher.select(Problem(signature).shape(q.m, q.n, q.k), device) ? 1U : 0U;
     });
   };
   ::bench::by_turns("miss", calls.size(), {way("plain", plain), way("counted", counted), way("recorded", recorded)},

@@ -83,10 +83,14 @@ def test_what_one_process_or_two_show_is_certain_only_where_none_is_so_slow() ->
     assert verdicts([Contest(B, slow_once, {})])[0].winner == B
 
 
-def test_within_a_step_names_decide_and_no_noise() -> None:
-    assert winner(contest(a=100.5, b=100)) == winner(contest(a=100, b=100.5)) == A
-    assert winner(contest(a=101.5, b=100)) == B, "it is equal, and a step apart"
-    assert winner(contest(a=100.5, b=100, c=99.6)) == A
+def test_within_a_step_names_decide_in_a_ladder_and_no_noise() -> None:
+    def first(**us: float) -> Candidate | None:
+        return verdicts([contest(**us), contest(**us)])[0].winner
+
+    assert first(a=100.5, b=100) == first(a=100, b=100.5) == A
+    assert first(a=101.5, b=100) == B, "it is equal, and a step apart"
+    assert first(a=100.5, b=100, c=99.6) == A
+    assert winner(contest(a=100.5, b=100)) == B, "one problem has no neighbours"
 
 
 def test_a_winner_is_in_doubt_while_another_may_be_faster_by_more_than_the_tolerance() -> None:

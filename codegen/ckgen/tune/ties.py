@@ -20,8 +20,9 @@ _CERTAIN = 2.5
 _LEAST_TURNS, _MOST_WILD = 3, math.log(1.25)
 """In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there. So
 a loss is certain that so many turns have, or one that is larger."""
-_STEP = 0.02
-"""What a ladder's candidates lose is told apart in such steps: what noise decides within one, names do."""
+_STEP, _NO_STEP = 0.02, 1e-6
+"""What candidates lose in a ladder of several problems is told apart in such steps, so that no noise decides in one. A
+single problem has no neighbours to agree with, and takes the fastest."""
 _FAR = math.log(1.10)
 """What loses more in a rung that thins out is not timed further; beyond it, all losses are alike to the order."""
 _NEAR = 0.01
@@ -95,7 +96,8 @@ def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[C
             known.append({**contest.rough, **{one: loss.value for one, loss in found.of.items()}})
     names = sorted({one for each in known for one in each})
     lost = {one: fmean(min(each.get(one, _FAR), _FAR) for each in known) for one in names}
-    return sorted(names, key=lambda one: (round(lost[one] / _STEP), one))
+    step = _STEP if len(known) > 1 else _NO_STEP
+    return sorted(names, key=lambda one: (round(lost[one] / step), one))
 
 
 class _Examined:
