@@ -18,8 +18,8 @@ from support import ROOT, Row, option_parser
 
 PAGE, FIGURES = ROOT / "docs/benchmarks.md", ROOT / "docs/benchmarks.json"
 BENCHMARKS = (
-    "generate", "lookup", "select_kernel", "fmha_select", "leave_one_out", "gemm", "gemv", "invariance", "grouped",
-    "moe", "fmha", "fmha_bwd", "fmha_serving", "fmha_split", "fmha_torch", "tuning", "emulator",
+    "generate", "lookup", "select_kernel", "fmha_select", "recorder", "leave_one_out", "gemm", "gemv", "invariance",
+    "grouped", "moe", "fmha", "fmha_bwd", "fmha_serving", "fmha_split", "fmha_torch", "tuning", "emulator",
 )  # fmt: skip
 """Each is a file of this folder, and a block of the page."""
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)

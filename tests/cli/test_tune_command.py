@@ -29,7 +29,7 @@ gemm_fp16_rcr,0,64,128,256,0,0,2
 moe_bf16_rcr_layer_gated_epi_silu,0,16,128,256,8,2,1
 """
 TUNE = ("tune", "all", "--shapes", "shapes.csv", "--out", "t.csv")
-BLOCKS = ("4x16_64x512x512", "6x16_48x512x512", "1x32_1x512x1024", "8x32_64x512x512", "14x32_112x512x512")
+BLOCKS = ("4x32_64x512x512", "6x32_48x512x512", "1x32_1x512x1024", "8x32_64x512x512", "14x32_112x512x512")
 NATIVE = own_cpu()
 SHAPE = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=64, seqlen_k=96, hdim_q=64, hdim_v=64)
 ATTENTION = "batch=2 heads_q=8 heads_k=2 seqlen_q=64 seqlen_k=96 hdim_q=64 hdim_v=64 mask=b:-1;0"
@@ -157,10 +157,10 @@ def test_aiters_names_of_modules_are_taken(fake: OfSignature, tmp_path: Path) ->
 
 
 def test_a_wrong_candidate_is_said_and_the_exit_code_says_so(fake: OfSignature) -> None:
-    fake.ends = {"gemm_bf16_rcr_host_4x16_64x512x512_t0": MeasureStatus.OUT_OF_BOUNDS}
+    fake.ends = {"gemm_bf16_rcr_host_4x32_64x512x512_t0": MeasureStatus.OUT_OF_BOUNDS}
     result = run(*TUNE)
     assert result.exit_code == 1
-    assert "OUT_OF_BOUNDS gemm_bf16_rcr_host_4x16_64x512x512_t0 at gemm_bf16_rcr M=1 N=128 K=256:" in result.stdout
+    assert "OUT_OF_BOUNDS gemm_bf16_rcr_host_4x32_64x512x512_t0 at gemm_bf16_rcr M=1 N=128 K=256:" in result.stdout
     assert len(rows()) == 4
 
 
@@ -199,7 +199,7 @@ def test_shards_write_one_table_together(fake: OfSignature) -> None:
 
 def test_rows_that_gain_nothing_are_left_out_and_lose_an_older_row(fake: OfSignature) -> None:
     ok(*TUNE)
-    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
+    fake.usual = "gemm_bf16_rcr_host_4x32_64x512x512_t0"
     fake.true = lambda _, one: 100.0
     document = as_json(*TUNE, "--journal", "second.jsonl")
     assert [one["row"] for one in document["problems"]] == [False, False, True, True]
@@ -264,7 +264,7 @@ def test_with_a_candidate_that_was_never_timed_no_choice_is_called_the_fewest(
 
 
 def test_only_kernels_that_fit_a_glob(fake: OfSignature) -> None:
-    document = as_json(*TUNE, "--kernels", "*_4x16_*", "--kernels", "*_6x16_*")
+    document = as_json(*TUNE, "--kernels", "*_4x32_*", "--kernels", "*_6x32_*")
     assert [one["tried"] for one in document["problems"]] == [2] * 4
 
 
@@ -338,7 +338,7 @@ def test_every_candidate_is_in_the_journal(fake: OfSignature) -> None:
 
 def test_what_people_read(fake: OfSignature, golden: Callable[[str, str], None]) -> None:
     fake.ends = {"gemm_bf16_rcr_host_1x32_1x512x1024_t0": MeasureStatus.HUNG}
-    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
+    fake.usual = "gemm_bf16_rcr_host_4x32_64x512x512_t0"
     result = run(*TUNE, "--target", "x86_64_v3:4", "--within", "20%", "--min-improvement", "15%")
     assert result.exit_code == 1
     golden("cli/tune.txt", result.stdout)

@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import hashlib
+import itertools
 import os
 import pathlib
 import subprocess
@@ -13,10 +14,20 @@ import numpy as np
 import pytest
 from host_reference import Case, Problem, check, run_host, run_twin, shuffle_reference, shuffled_scale_reference
 
+from ckgen.families.gemm.config import HostConfig
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.rules import judge
+from ckgen.model.arch import CPU_LEVELS
+from ckgen.model.backend import Backend
+from ckgen.model.dtype import DType
+from ckgen.specs.archs import load_archs
 from cpp_build import dispatcher_archive
 
 pytestmark = pytest.mark.cpp
 
+ARCHS = load_archs()
+TILES = list(itertools.product(range(1, 33), (16, 32, 48, 64)))
 FP8 = ["fp8_fnuz", "fp8_ocp", "bf8_fnuz", "bf8_ocp"]
 
 
@@ -210,6 +221,22 @@ def test_host_register_tiles(lib, isa, kinds):
                 code, message = run_host(lib, problem, config)
                 assert code == 0, message
                 check(problem)
+
+
+@pytest.mark.parametrize("kinds", HOST_TRAITS, ids="-".join)
+def test_python_s_rule_knows_the_register_tiles_of_every_level(lib, kinds):
+    a, b, c, quant = kinds
+    traits = hb.traits_of(lib, a, b, c, quant=quant)
+    signature = dataclasses.replace(parse_signature("gemm_fp32_rcr", None), a=DType(a), b=DType(b), quant=Quant(quant))
+    signature = dataclasses.replace(signature, c=DType(c), acc=DType.INT32 if a == "int8" else DType.FP32)
+    for isa, level in enumerate(CPU_LEVELS):
+        pairs = (ctypes.c_int32 * 64)()
+        count = lib.shim_tiles(ctypes.byref(traits), isa, pairs, 32)
+        has = {(pairs[2 * i], pairs[2 * i + 1]) for i in range(count)}
+        legal = {
+            tile for tile in TILES if not judge(signature, HostConfig(*tile, 64, 64, 64), Backend.HOST, ARCHS[level])
+        }
+        assert legal == has or count == 0, level
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from ckgen.measure.model import Candidate, Environment, Measured, MeasureStatus
 from ckgen.tune.journal import Header, Journal
 
 SIGNATURE = "gemm_fp32_rcr"
-KERNELS = ("1x32_1x512x1024", "4x32_64x512x512", "8x48_96x480x512", "14x32_112x512x512", "4x16_64x512x512")
+KERNELS = ("1x32_1x512x1024", "4x32_64x512x512", "8x48_96x480x512", "14x32_112x512x512", "8x32_64x512x512")
 LAYERS = tuple((n, k) for n in (256, 768, 1536, 4096) for k in (384, 1024, 3072))
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 

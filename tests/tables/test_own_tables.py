@@ -32,11 +32,11 @@ FMHA = Key(
     "fmha_bf16_masked", sizes="batch=2 heads_q=8 heads_k=2 seqlen_q=640 seqlen_k=640 hdim_q=64 hdim_v=64 mask=b:-1;0"
 )
 ROWS: tuple[tuple[Key, str], ...] = (
-    (GEMM, "gemm_bf16_rcr_host_6x16_48x512x512_t0"),
+    (GEMM, "gemm_bf16_rcr_host_6x32_48x512x512_t0"),
     (Key("gemm_bf16_rcr", 0, 800, 1280, 2560), "gemm_bf16_rcr_host_14x32_112x128x256_t0_streamk_linear"),
-    (BATCHED, "gemm_bf16_rcr_batched_host_6x16_48x512x512_t0"),
-    (GROUPED, "grouped_gemm_bf16_rcr_host_6x16_48x512x512_t0"),
-    (MOE, "moe_bf16_rcr_layer_gated_epi_silu_host_gateup_host_4x16_16x512x512_t0_down_host_4x16_16x512x512_t0"),
+    (BATCHED, "gemm_bf16_rcr_batched_host_6x32_48x512x512_t0"),
+    (GROUPED, "grouped_gemm_bf16_rcr_host_6x32_48x512x512_t0"),
+    (MOE, "moe_bf16_rcr_layer_gated_epi_silu_host_gateup_host_4x32_16x512x512_t0_down_host_4x32_16x512x512_t0"),
     (FMHA, "fmha_bf16_masked_host_16x64_t0"),
 )  # fmt: skip
 """Of kernels that no shipped set asks for."""
@@ -130,7 +130,7 @@ def test_both_policies_answer_signatures_that_no_peer_has(tmp_path: Path, policy
 
 WRONG = [
     ({"kernelName": "gemm_bf16_rcr_host_nonsense"}, "T012"),
-    ({"kernelName": "gemm_fp16_rcr_host_6x16_48x512x512_t0"}, "T015"),
+    ({"kernelName": "gemm_fp16_rcr_host_6x32_48x512x512_t0"}, "T015"),
     ({"kernelName": ""}, "T004"),
     ({"signature": "bf16"}, "T015"),
     ({"gfx": "nonsense"}, "T006"),
@@ -176,7 +176,7 @@ def test_groups_must_be_of_the_rows_largest_sizes(tmp_path: Path) -> None:
 
 def test_a_kernel_of_another_device_or_flavour_is_unavailable_with_the_reason(tmp_path: Path) -> None:
     ocp = "gemm_fp8_ocp_bf16_rcr_blockscale"
-    named = f"{ocp}_ck_1x128x128_256x16x64x256_16x16_16x16_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1"
+    named = f"{ocp}_ck_1x128x128_256x16x64x256_16x32_16x32_1x1_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1"
     own = table(tmp_path / "own.csv", ROWS[0], (Key(ocp, 0, 16, 512, 1024), named), target=MI300X)
     assert fates(plan(own, target=MI300X)) == [
         "unavailable(a kernel of backend host does not run on gfx942)",

@@ -54,6 +54,13 @@ def test_few_candidates_are_confirmed_at_once() -> None:
     assert fake.calls == 1
 
 
+def test_of_few_candidates_the_rungs_before_drop_next_to_none() -> None:
+    """What is dropped by times that are a seventh off has lost, whatever it truly takes."""
+    fake = FakeMeasurer(names(9))
+    assert len(searched(fake, PROBLEMS[0]).confirmed) == 8
+    assert len(searched(FakeMeasurer(names(13)), PROBLEMS[0]).confirmed) < 8
+
+
 def test_what_is_wanted_is_confirmed_even_where_it_is_slow() -> None:
     fake = FakeMeasurer(names(64))
     slowest = max(fake.candidates(PROBLEMS[0]), key=lambda one: fake.true(PROBLEMS[0], one))

@@ -15,7 +15,7 @@ from ckgen.model.target import Target
 from ckgen.tune.journal import Contents, Header, Journal, read_journals
 from ckgen.tune.known import Known
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
-from ckgen.tune.run import COMPARED, Options, Outcome, Tuner
+from ckgen.tune.run import COMPARED, Options, Outcome, Tuner, in_order_of_work
 from ckgen.tune.run import NAMES as RUNGS
 from ckgen.tune.search import CONFIRM
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
@@ -55,6 +55,12 @@ def test_every_problem_has_its_fastest_candidate(tmp_path: Path) -> None:
         assert one.is_row
         true = {each: fake.true(one.problem.case, each) for each in fake.candidates(one.problem.case)}
         assert true[one.winner.candidate] == min(true.values())
+
+
+def test_small_problems_are_searched_first_so_that_large_ones_have_what_they_leave() -> None:
+    keys = [Key("gemm_bf16_rcr", 0, m, n, 64) for n in (64, 4096) for m in (1, 512)]
+    order = in_order_of_work(in_ladders(of_counts(dict.fromkeys(keys, 1), CPU)))
+    assert [(one.key.m, one.key.n) for one in order] == [(1, 64), (1, 4096), (512, 64), (512, 4096)]
 
 
 @pytest.mark.parametrize(("us", "is_row"), [(97.9, True), (98.0, True), (98.1, False), (100.0, False)])

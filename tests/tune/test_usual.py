@@ -17,7 +17,7 @@ name: mine
 signatures: [bf16]
 backend: host
 targets: [x86_64_v4]
-configs: {register: 4x16, block: 4x16x512, threads: 0}
+configs: {register: 4x32, block: 4x32x512, threads: 0}
 """
 
 
@@ -27,7 +27,7 @@ def test_a_kernel_of_the_set_is_no_answer_of_before(tmp_path: Path) -> None:
     tuning, sets = (tmp_path / "none.csv",), (tmp_path / "set.yaml",)
     wide = Contents(CPU, ("gemm",), ("gemm_bf16_rcr",), tuning, sets)
     names = {one.name for one in wide.space().plan.instances}
-    mine = "gemm_bf16_rcr_host_4x16_4x16x512_t0"
+    mine = "gemm_bf16_rcr_host_4x32_4x32x512_t0"
     assert mine in names
     fake = FakeMeasurer([mine])
     fake.usual = mine

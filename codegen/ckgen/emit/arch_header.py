@@ -9,6 +9,7 @@ from pathlib import Path
 from ckgen import paths
 from ckgen.emit.checked_in import keep
 from ckgen.emit.product_header import NAME, render_product_header
+from ckgen.emit.register_tile_header import register_tile_path, render_register_tile_header
 from ckgen.families.common import cpp
 from ckgen.model.arch import ArchKind, ArchSpec, Vendor
 from ckgen.model.dtype import Fp8Flavour
@@ -147,7 +148,7 @@ def _counts(arch: ArchSpec) -> list[tuple[int, int]]:
 
 def main(arguments: Sequence[str]) -> int:
     """With --write, bring the checked-in header, or the file named behind it, and product_data.hpp beside it up to
-    date; without, exit 1 if one is not.
+    date, and with the checked-in one backends/host/register_tiles.hpp; without, exit 1 if one is not.
 
     They hold every arch that is known, those of CKGEN_ARCH_SPECS too.
     """
@@ -155,6 +156,8 @@ def main(arguments: Sequence[str]) -> int:
     place = files[0] if files else header_path()
     archs = load_archs()
     texts = {place: render_arch_header(archs), place.with_name(NAME): render_product_header(archs, COMMAND)}
+    if not files:
+        texts[register_tile_path()] = render_register_tile_header(archs, COMMAND)
     return max(keep(text, path, "arch_specs/", COMMAND, arguments) for path, text in texts.items())
 
 

@@ -148,11 +148,15 @@ class PipelineSpec:
 
 @dataclass(frozen=True, slots=True)
 class CpuFeatures:
-    """What a CPU arch requires from cpuid (Linux flag names) and what kernels may then use."""
+    """What a CPU arch requires from cpuid (Linux flag names) and what kernels may then use.
+
+    `register_tiles`: such as 6x16, by what GEMM kernels multiply: f32, i16, and bf16 where that has an instruction.
+    """
 
     vector_bits: int
     required: tuple[str, ...]
     capabilities: tuple[str, ...]
+    register_tiles: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)

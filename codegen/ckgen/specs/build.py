@@ -225,4 +225,12 @@ def _cpu(notes: _Provenance) -> CpuFeatures:
         section.integer("vector_bits", "count"),
         section.words("required", "word"),
         section.words("capabilities", "word"),
+        _register_tiles(section.child("register_tiles")),
     )
+
+
+def _register_tiles(section: Reader) -> dict[str, tuple[str, ...]]:
+    tiles = {"f32": section.words("f32", "register_tile"), "i16": section.words("i16", "register_tile")}
+    tiles["bf16"] = section.words("bf16", "register_tile", required=False)
+    section.done()
+    return tiles

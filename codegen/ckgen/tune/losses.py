@@ -13,7 +13,7 @@ from ckgen.measure.model import Candidate, Measured
 
 Turn = Mapping[Candidate, Measured]
 """Candidates that were timed together."""
-_USUAL = 2 * 0.015**2
+_USUAL = 2 * 0.006**2
 """Variance of a difference from process to process, however long it is timed in each: so much is usual."""
 _DISTURBED = 0.05
 """A spread beyond which rounds are of two kinds, such as with one CPU and with two: their median may be of either,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from ckgen.fuzz.operations import operation_of
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.progress import Pace, PartDone, Standing
@@ -14,7 +15,7 @@ from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.journal import Contents, Keeper
 from ckgen.tune.known import Known
 from ckgen.tune.losses import Turn, pooled
-from ckgen.tune.problems import Problem
+from ckgen.tune.problems import Problem, signature_of
 from ckgen.tune.prune import Prune
 from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import Contest, Verdict, verdicts
@@ -145,6 +146,16 @@ def judged(one: Tuned, winner: Candidate | None, min_improvement: float) -> Tune
     return replace(done, is_row=False, why="saves too little over what selection takes")
 
 
+def in_order_of_work(ladders: Iterable[Sequence[Problem]]) -> list[Problem]:
+    """Small problems first: what they leave of their share of the budget is there for large ones."""
+
+    def work(problem: Problem) -> tuple[int, str]:
+        signature = signature_of(problem.key.signature)
+        return operation_of(signature).flops(problem.case, signature), problem.text
+
+    return sorted((problem for ladder in ladders for problem in ladder), key=work)
+
+
 class Tuner:
     """Tunes on one device. What `contents` holds of the same code is not measured again."""
 
@@ -169,8 +180,8 @@ class Tuner:
     def tune(self, ladders: Sequence[Sequence[Problem]]) -> Outcome:
         """Every problem's end. What fails is in it, and ends nothing."""
         self._total = self._left = sum(map(len, ladders))
-        for ladder in ladders:
-            self._out.ladders.append([self._search(problem) for problem in ladder])
+        found = {problem: self._search(problem) for problem in in_order_of_work(ladders)}
+        self._out.ladders = [[found[problem] for problem in ladder] for ladder in ladders]
         winners = self._settled()
         if self._options.within is not None and winners:
             winners, self._out.is_least = self._of_few(list(winners), self._options.within)

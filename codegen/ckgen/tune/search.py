@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from ckgen.measure.model import Candidate, Effort, Measured, MeasureStatus
@@ -32,6 +32,8 @@ CONFIRM = Rung("confirm", Effort(2.0, 5, 15, 0.005, 0.005, outlier=_OUTLIER), ke
 one."""
 _DISTURBED = 0.03
 """The mean spread of a rung's times beyond which they say little; where nothing else runs it is about 0.01."""
+_FEW, _OF_FEW = 12, 8
+"""Of so few candidates each rung keeps so many at least: they cost little, and a rung's times may be a seventh off."""
 RUNGS = (FIRST, SECOND)
 """Those that thin out."""
 
@@ -64,6 +66,8 @@ def search(
     left = sorted(set(candidates))
     tried, failed = len(left), list[Measured]()
     asked = [one for one in dict.fromkeys(wanted) if one in left]
+    if tried <= _FEW:
+        rungs = [replace(rung, least=max(rung.least, _OF_FEW)) for rung in rungs]
     first: Candidate | None = None
     rough: dict[Candidate, float] = {}
     for rung in rungs:

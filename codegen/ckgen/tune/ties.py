@@ -17,6 +17,12 @@ MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
 _CERTAIN = 2.5
 """So many standard errors from the tolerance a loss is taken to be on one side."""
+_LEAST_TURNS, _MOST_WILD = 3, math.log(1.25)
+"""In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there. So
+a loss is certain that so many turns have, or one that is larger."""
+_STEP, _NO_STEP = 0.02, 1e-6
+"""What candidates lose in a ladder of several problems is told apart in such steps, so that no noise decides in one. A
+single problem has no neighbours to agree with, and takes the fastest."""
 _FAR = math.log(1.10)
 """What loses more in a rung that thins out is not timed further; beyond it, all losses are alike to the order."""
 _NEAR = 0.01
@@ -62,7 +68,8 @@ def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict
 
     What selection takes anyway wins where it is equal to the fastest, or faster than that by a part of its time less
     than `least_gain` only. Else of the candidates that are equal to the fastest, and better than that by as much, the
-    one that loses least in the mean of the ladder: so neighbours agree, and so does another tune.
+    one that loses least in the mean of the ladder, in steps, and of these the first by name: so neighbours agree, and
+    so does another tune.
     """
     every = [losses(one.turns) for one in ladder]
     noise = _noise(every)
@@ -82,14 +89,15 @@ def _noise(every: Iterable[Losses | None]) -> float:
 
 
 def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[Candidate]:
-    """All candidates, that first which loses least in the mean; equal ones by name."""
+    """All candidates, that first which loses least in the mean, to the step; equal ones by name."""
     known: list[dict[Candidate, float]] = []
     for contest, found in zip(ladder, every, strict=True):
         if found is not None:
             known.append({**contest.rough, **{one: loss.value for one, loss in found.of.items()}})
     names = sorted({one for each in known for one in each})
     lost = {one: fmean(min(each.get(one, _FAR), _FAR) for each in known) for one in names}
-    return sorted(names, key=lambda one: (lost[one], one))
+    step = _STEP if len(known) > 1 else _NO_STEP
+    return sorted(names, key=lambda one: (round(lost[one] / step), one))
 
 
 class _Examined:
@@ -131,7 +139,7 @@ class _Examined:
             loss = loss_to(self._contest.turns, one, other)
             margin = _CERTAIN * self._error(loss) if loss is not None else math.inf
             beyond = loss.value - tolerance if loss is not None else 0.0
-            if beyond >= margin:
+            if beyond >= margin and loss is not None and (loss.count >= _LEAST_TURNS or loss.value >= _MOST_WILD):
                 return set()
             if -beyond < margin:
                 found |= {one, other}

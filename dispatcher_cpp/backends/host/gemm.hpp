@@ -6,6 +6,7 @@
 // (every twin), on the ISA; few rows may be added up in an order of their own (RowOrder).
 #pragma once
 
+#include "backends/host/register_tiles.hpp"
 #include "ckgen/gemm_types.hpp"
 #include "ckgen/status.hpp"
 #include "ckgen/strategy.hpp"
@@ -73,9 +74,6 @@ Status run_gemm_host_stream_k(const GemmTraits& traits, const HostConfig& config
 
 // The menu of register tiles for operands of these traits on an ISA: writes up to `capacity` pairs, returns their
 // number.
-struct RegisterTile {
-  std::int32_t mr, nr;
-};
 int host_register_tiles(const GemmTraits& traits, Isa isa, RegisterTile* out, int capacity) noexcept;
 
 }  // namespace host

@@ -124,6 +124,10 @@ constexpr MicroKernel kBf16[] = {{16, 32, &micro_bf16<16>, kGrain}, {32, 32, &mi
 
 }  // namespace
 
+static_assert(begin_with(x86_64_amx_f32, x86_64_v4_bf16_f32, 0) && begin_with(x86_64_amx_i16, x86_64_v4_bf16_i16, 0));
+static_assert(begin_with(x86_64_amx_bf16, x86_64_v4_bf16_bf16, 2));
+static_assert(are_last_of(x86_64_amx_bf16, kBf16));
+
 constinit const AmxKernels kAmx = {{kBf16, 2}, &pack_tiles};
 
 }  // namespace host

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backends/host/fmha_step.hpp"
+#include "backends/host/register_tiles.hpp"
 #include "ckgen/dtype.hpp"
 #include "ckgen/epilogue.hpp"
 
@@ -50,6 +51,25 @@ struct MicroKernel {
   std::int32_t grain = 1;
 };
 inline constexpr std::int32_t kGrain = 16;  // of tiles
+
+// Whether kernels have the last N of these tiles, in their order.
+template <int N, int M>
+consteval bool are_last_of(const RegisterTile (&tiles)[M], const MicroKernel (&kernels)[N]) {
+  for (int i = 0; i < N; ++i)
+    if (M < N || kernels[i].mr != tiles[M - N + i].mr || kernels[i].nr != tiles[M - N + i].nr) return false;
+  return true;
+}
+// Whether the first tiles, all but `last`, are the others.
+template <int N, int M>
+consteval bool begin_with(const RegisterTile (&tiles)[M], const RegisterTile (&others)[N], int last) {
+  for (int i = 0; i < N; ++i)
+    if (M != N + last || others[i].mr != tiles[i].mr || others[i].nr != tiles[i].nr) return false;
+  return true;
+}
+template <int N, int M>
+consteval bool are(const MicroKernel (&kernels)[N], const RegisterTile (&tiles)[M]) {
+  return N == M && are_last_of(tiles, kernels);
+}
 
 // One operand: P (m of A, n of B) by K, in elements of `type`.
 struct PackSource {

@@ -10,6 +10,8 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+static_assert(are(kF32, x86_64_v3_f32) && are(kI16, x86_64_v3_i16));
+
 constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
                                    &pack,
                                    &finish,

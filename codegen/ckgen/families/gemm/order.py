@@ -23,7 +23,8 @@ from ckgen.families.gemm.config import (
     strategy_of,
 )
 from ckgen.families.gemm.cutlass_config import CutlassConfig
-from ckgen.families.gemm.enums import OperandOp, Quant
+from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.host_panels import Panels, panels_of
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.config import Config
@@ -88,16 +89,9 @@ def _split_step(config: Config) -> int:
 
 def _host(signature: GemmSignature, config: HostConfig, level: int) -> str:
     """Packed panels are added up one K after the other; bf16 and what is exact in it by pairs, where there is such an
-    instruction, as `host_kind` of backends/host/blocking.cpp has it. Tile instructions round pairs their own way."""
+    instruction. Tile instructions round pairs their own way."""
     if signature.acc is DType.INT32:
         return "exact"
-    narrow = all(one is DType.BF16 or _is_float8(one) for one in (signature.a, signature.b))
-    grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
-    combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
-    if not narrow or grouped or combines or level < _DOTS_FROM:
+    if panels_of(signature, has_dots=level >= _DOTS_FROM) is not Panels.BF16:
         return "host one by one"
     return "host tiles" if config.has_tiles else "host pairs"
-
-
-def _is_float8(dtype: DType) -> bool:
-    return dtype.value.startswith(("fp8", "bf8"))

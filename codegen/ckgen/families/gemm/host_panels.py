@@ -1,0 +1,32 @@
+"""What a CPU kernel's packed panels hold of a signature's operands, and so which menu of register tiles it has: as
+`host_kind` of backends/host/blocking.cpp."""
+
+from __future__ import annotations
+
+from ckgen.families.gemm.enums import OperandOp, Quant
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.dtype import DType
+from ckgen.model.word import Word
+
+
+class Panels(Word):
+    """fp32; int16 widened from int8; bf16, in which every 8-bit float is exact, by dot products of pairs."""
+
+    F32 = "f32"
+    I16 = "i16"
+    BF16 = "bf16"
+
+
+def panels_of(signature: GemmSignature, *, has_dots: bool) -> Panels:
+    """Those of a level with dot products of bf16 or without. Scales per group of K and operands of two tensors need
+    fp32."""
+    if signature.a is DType.INT8:
+        return Panels.I16
+    narrow = all(one is DType.BF16 or _is_float8(one) for one in (signature.a, signature.b))
+    grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
+    combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
+    return Panels.BF16 if has_dots and narrow and not grouped and not combines else Panels.F32
+
+
+def _is_float8(dtype: DType) -> bool:
+    return dtype.value.startswith(("fp8", "bf8"))
