@@ -16,6 +16,7 @@ from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Environment, MeasureStatus
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
+from ckgen.model.target import Target
 from ckgen.runtime import Options, ProblemStruct, RuntimeLibrary
 from ckgen.specs.native import own_cpu
 from ckgen.tune.journal import read_journals
@@ -28,21 +29,21 @@ gemm_bf16_rcr,0,64,128,256,0,0,1
 gemm_fp16_rcr,0,64,128,256,0,0,2
 moe_bf16_rcr_layer_gated_epi_silu,0,16,128,256,8,2,1
 """
-TUNE = ("tune", "all", "--shapes", "shapes.csv", "--out", "t.csv")
-BLOCKS = ("4x32_64x512x512", "6x32_48x512x512", "1x32_1x512x1024", "8x32_64x512x512", "14x32_112x512x512")
-NATIVE = own_cpu()
+CPU = Target("x86_64_v3", 2)
+TUNE = ("tune", "all", "--shapes", "shapes.csv", "--out", "t.csv", "--target", str(CPU))
+BLOCKS = ("4x16_64x512x512", "6x16_48x512x512", "1x16_1x512x1024", "2x16_64x512x512", "6x16_96x512x512")
 SHAPE = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=64, seqlen_k=96, hdim_q=64, hdim_v=64)
 ATTENTION = "batch=2 heads_q=8 heads_k=2 seqlen_q=64 seqlen_k=96 hdim_q=64 hdim_v=64 mask=b:-1;0"
 
 
 class OfSignature(FakeMeasurer):
-    """Kernels of this CPU, of the problem's signature."""
+    """Kernels that every CPU can run, of the problem's signature."""
 
     digest = "c0de"
     conditions = Conditions(rotating=3)
 
     def environment(self) -> Environment:
-        return Environment("a fake CPU", str(NATIVE), "", 2, ())
+        return Environment("a fake CPU", str(CPU), "", 2, ())
 
     def candidates(self, problem):  # type: ignore[no-untyped-def]
         self.names = [f"{problem.signature}_host_{blocks}_t0" for blocks in BLOCKS]
@@ -82,10 +83,10 @@ def test_a_table_is_written_that_validates_and_answers_exactly(fake: OfSignature
     assert [one["M"] for one in found] == ["1", "64", "64", "16"]
     assert {one["date"] for one in found} == {"2026-11-23"}
     assert {(one["device"], one["tool"]) for one in found} == {("a fake CPU", "ckgen 0.1.0")}
-    assert {(one["gfx"], one["cu_num"]) for one in found} == {(NATIVE.gfx, str(NATIVE.cu_num))}
+    assert {(one["gfx"], one["cu_num"]) for one in found} == {(CPU.gfx, str(CPU.cu_num))}
     validated = as_json("validate", "t.csv")["files"][0]
     assert validated["fates"] == {"selected": 4}
-    asked = ("--target", str(NATIVE), "--signature", "gemm_bf16_rcr", "--shape", "64,128,256", "--tuning", "t.csv")
+    asked = ("--target", str(CPU), "--signature", "gemm_bf16_rcr", "--shape", "64,128,256", "--tuning", "t.csv")
     document = as_json("lookup", "gemm", *asked)
     assert (document["tier"], document["instance"]) == ("exact", found[1]["kernelName"])
 
@@ -96,7 +97,7 @@ def test_what_a_program_missed_is_tuned_from_its_folder_or_merged(fake: OfSignat
     for again in range(2):  # a list each
         dispatcher = library.dispatcher([], Options(record=str(tmp_path / "records")))
         for problem in misses(library):
-            dispatcher.select(problem, library.simulated(str(NATIVE)))
+            dispatcher.select(problem, library.simulated(str(own_cpu())))
         assert (dispatcher.counters().recorded, len(list((tmp_path / "records").iterdir()))) == (4, again + 1)
         del dispatcher
     ok("record", "merge", "records", "--out", "missed.csv")
@@ -157,10 +158,10 @@ def test_aiters_names_of_modules_are_taken(fake: OfSignature, tmp_path: Path) ->
 
 
 def test_a_wrong_candidate_is_said_and_the_exit_code_says_so(fake: OfSignature) -> None:
-    fake.ends = {"gemm_bf16_rcr_host_4x32_64x512x512_t0": MeasureStatus.OUT_OF_BOUNDS}
+    fake.ends = {"gemm_bf16_rcr_host_4x16_64x512x512_t0": MeasureStatus.OUT_OF_BOUNDS}
     result = run(*TUNE)
     assert result.exit_code == 1
-    assert "OUT_OF_BOUNDS gemm_bf16_rcr_host_4x32_64x512x512_t0 at gemm_bf16_rcr M=1 N=128 K=256:" in result.stdout
+    assert "OUT_OF_BOUNDS gemm_bf16_rcr_host_4x16_64x512x512_t0 at gemm_bf16_rcr M=1 N=128 K=256:" in result.stdout
     assert len(rows()) == 4
 
 
@@ -199,7 +200,7 @@ def test_shards_write_one_table_together(fake: OfSignature) -> None:
 
 def test_rows_that_gain_nothing_are_left_out_and_lose_an_older_row(fake: OfSignature) -> None:
     ok(*TUNE)
-    fake.usual = "gemm_bf16_rcr_host_4x32_64x512x512_t0"
+    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
     fake.true = lambda _, one: 100.0
     document = as_json(*TUNE, "--journal", "second.jsonl")
     assert [one["row"] for one in document["problems"]] == [False, False, True, True]
@@ -245,7 +246,7 @@ def test_few_kernels_of_a_part_of_the_problems_are_said_to_be_so(
 ) -> None:
     """A measurement lasts ten seconds."""
     monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: 10.0 * fake.calls)
-    text = ok(*TUNE, "--budget", "25s", "--within", "20%", "--min-improvement", "0")
+    text = ok(*TUNE, "--budget", "5s", "--within", "20%", "--min-improvement", "0")
     assert "these kernels were chosen for 1 problem; 3 others may need further ones" in text
     assert "3 problems without a row: the budget was spent" in text
     assert len(rows()) == 1
@@ -257,14 +258,14 @@ def test_with_a_candidate_that_was_never_timed_no_choice_is_called_the_fewest(
     fake: OfSignature, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
-    fake.ends = {"gemm_bf16_rcr_host_1x32_1x512x1024_t0": MeasureStatus.LATE}
+    fake.ends = {"gemm_bf16_rcr_host_1x16_1x512x1024_t0": MeasureStatus.LATE}
     assert as_json(*TUNE, *where, "--within", "100%")["fewest"] is False
     fake.ends = {}
     assert as_json(*TUNE, *where, "--within", "100%", "--resume")["fewest"] is True
 
 
 def test_only_kernels_that_fit_a_glob(fake: OfSignature) -> None:
-    document = as_json(*TUNE, "--kernels", "*_4x32_*", "--kernels", "*_6x32_*")
+    document = as_json(*TUNE, "--kernels", "*_4x16_*", "--kernels", "*_6x16_48*")
     assert [one["tried"] for one in document["problems"]] == [2] * 4
 
 
@@ -337,8 +338,8 @@ def test_every_candidate_is_in_the_journal(fake: OfSignature) -> None:
 
 
 def test_what_people_read(fake: OfSignature, golden: Callable[[str, str], None]) -> None:
-    fake.ends = {"gemm_bf16_rcr_host_1x32_1x512x1024_t0": MeasureStatus.HUNG}
-    fake.usual = "gemm_bf16_rcr_host_4x32_64x512x512_t0"
+    fake.ends = {"gemm_bf16_rcr_host_1x16_1x512x1024_t0": MeasureStatus.HUNG}
+    fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"
     result = run(*TUNE, "--target", "x86_64_v3:4", "--within", "20%", "--min-improvement", "15%")
     assert result.exit_code == 1
     golden("cli/tune.txt", result.stdout)

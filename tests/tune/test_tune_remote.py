@@ -36,6 +36,7 @@ class Fake:
 
     folder: Path
     small: float = 0.0
+    candidates: int = 12
 
     @contextmanager
     def open(self, say: Callable[[str], None] = lambda text: None) -> Iterator[tuple[FakeMeasurer, Header]]:
@@ -45,7 +46,7 @@ class Fake:
             os.write(file, f"{problem.text()} {measured.candidate}\n".encode())
             time.sleep(self.small)
 
-        fake = FakeMeasurer([f"k{at:02}" for at in range(12)], noise=0.05, heard=heard)
+        fake = FakeMeasurer([f"k{at:02}" for at in range(self.candidates)], noise=0.05, heard=heard)
         yield fake, Header("c0de", ENVIRONMENT)
 
 
@@ -195,7 +196,7 @@ def test_a_problem_whose_workers_die_while_few_kernels_are_sought_keeps_its_winn
                 yield task, function(task)
 
     (tmp_path / "seen").mkdir()
-    fake = Fake(tmp_path / "seen")
+    fake = Fake(tmp_path / "seen", candidates=40)  # so many that not all are timed beside each other
     monkeypatch.setattr("ckgen.tune.remote.timed_on", timed_on)
     own = tune_on("", TARGET, ladders(4), fake, Options(), read_journals([]), tmp_path / "a.jsonl")
     found = tune_on("", TARGET, ladders(4), fake, Options(within=2.0), read_journals([]), tmp_path / "b.jsonl")
