@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 17
+#define CKGEN_RUNTIME_ABI 18
 
 namespace ckgen {
 inline namespace v1 {
