@@ -134,7 +134,7 @@ def _one_wrong(expected: Expected, at: tuple[int, ...], c: DType) -> Storage:
     rows, columns = (slice(place // TILE * TILE, (place // TILE + 1) * TILE) for place in (row, column))
     of_tile = Expected(expected.c[batch, rows, columns], expected.bound[batch, rows, columns])
     largest = np.unravel_index(np.abs(of_tile.c).argmax(), of_tile.c.shape)
-    by = 4 * of_tile.bound[largest]
+    by = 4 * max(of_tile.bound[largest], expected.bound[at])
     if by == 0 or not np.isfinite(by):
         bits = stored.view(f"u{stored.itemsize}")
         bits[at] ^= 1

@@ -13,6 +13,7 @@ from checkout import command, copy_checkout
 
 import ckgen
 import cpp_build
+from ckgen.specs.archs import load_arch
 from ckgen.specs.native import own_cpu
 
 PROJECT = """cmake_minimum_required(VERSION 3.23...3.31)
@@ -26,7 +27,9 @@ ckgen_generate(k TARGETS native OPS gemm SIGNATURES gemm_bf16_rcr TUNING tables 
 NATIVE = own_cpu()
 KEY = f"{NATIVE.gfx},{NATIVE.cu_num},gemm_bf16_rcr,0,64,1088,1024,0,0,"
 HEADER = "gfx,cu_num,signature,B,M,N,K,experts,top_k,sizes,kernelName,splitK,us\n"
-TABLE = f"{HEADER}{KEY},gemm_bf16_rcr_host_8x32_64x512x512_t0,1,900\n"
+CPU = load_arch(NATIVE.gfx).cpu
+assert CPU is not None
+TABLE = f"{HEADER}{KEY},gemm_bf16_rcr_host_{CPU.register_tiles['f32'][0]}_64x512x512_t0,1,900\n"
 FAKE = """out=""; tunes=""
 for word in "$@"; do
   test "$before" = --out && out="$word"

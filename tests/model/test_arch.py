@@ -98,7 +98,8 @@ def tiny(**changes: object) -> ArchSpec:
         "vgprs_per_wave": 512, "agprs_per_wave": 0, "vgpr_granule": 8, "waves_per_simd": 8,
         "lds_banks": 32, "lds_copy_bytes": 4,
         "lds_bytes": 65537, "lds_granule": 512, "xcds": 1, "l2_bytes_per_xcd": 0, "last_level_cache_bytes": 0,
-        "fp8_flavour": Fp8Flavour.OCP, "ops_per_clock": {DType.FP16: 100, DType.FP8: 200}, "skus": (whole, halved),
+        "fp8_flavour": Fp8Flavour.OCP, "fp8_sum_bits": 24, "ops_per_clock": {DType.FP16: 100, DType.FP8: 200},
+        "skus": (whole, halved),
         "matrix_instructions": instructions, "warp_tiles": {Backend.CK: tiles}, "pipelines": pipelines, "cpu": None,
         "provenance": {"lds": "sheet"}, "sources": {"sheet": "the data sheet"},
     }  # fmt: skip

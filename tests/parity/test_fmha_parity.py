@@ -190,6 +190,7 @@ def test_both_select_the_same_kernel(attention: Parity) -> None:
         problem = attention.library.fmha_problem(
             query.signature.canonical(),
             query.shape,
+            deterministic=query.wishes.deterministic,
             strategy=query.wishes.strategy,
             batch_invariant=query.wishes.batch_invariant,
         )

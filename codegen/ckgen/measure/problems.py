@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ckgen.families.common.signature import Signature
 from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.operations import operation_of
 from ckgen.model.arch import Vendor
@@ -23,6 +25,9 @@ def case_of(signature: Signature, target: Target, problem: Any) -> Case:
     scales of blocks of A by descriptors, as [K/128][M].
     """
     arch = load_arch(target.gfx)
-    turned = arch.vendor is Vendor.NVIDIA and getattr(signature, "quant", None) is Quant.BLOCKSCALE
-    case = Case(signature.canonical(), str(target), seed=SEED, scale_columns=turned, sum_bits=arch.fp8_sum_bits)
+    case = Case(signature.canonical(), str(target), seed=SEED)
+    if arch.vendor is Vendor.NVIDIA and isinstance(signature, GemmSignature):
+        turned = signature.quant is Quant.BLOCKSCALE
+        bits = arch.fp8_sum_bits if signature.a.value.startswith(("fp8", "bf8")) else case.sum_bits
+        case = replace(case, scale_columns=turned, sum_bits=bits)
     return operation_of(signature).asked(case, problem)
