@@ -11,6 +11,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
 from ckgen.fuzz.operations import operation_of
 from ckgen.model.arch import Vendor
+from ckgen.model.op_words import FLOAT8
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_arch
 
@@ -28,6 +29,6 @@ def case_of(signature: Signature, target: Target, problem: Any) -> Case:
     case = Case(signature.canonical(), str(target), seed=SEED)
     if arch.vendor is Vendor.NVIDIA and isinstance(signature, GemmSignature):
         turned = signature.quant is Quant.BLOCKSCALE
-        bits = arch.fp8_sum_bits if signature.a.value.startswith(("fp8", "bf8")) else case.sum_bits
+        bits = arch.fp8_sum_bits if signature.a in FLOAT8 else case.sum_bits
         case = replace(case, scale_columns=turned, sum_bits=bits)
     return operation_of(signature).asked(case, problem)

@@ -10,6 +10,7 @@ from enum import Enum
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.op_words import FLOAT8
 from ckgen.model.word import Word
 
 
@@ -326,11 +327,6 @@ def product_word(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-_EIGHT_BIT_FLOATS = frozenset(
-    {DType.FP8, DType.BF8, DType.FP8_FNUZ, DType.FP8_OCP, DType.BF8_FNUZ, DType.BF8_OCP},
-)
-
-
 def _rate_key(dtype: DType) -> DType:
     """All 8-bit floats run at one rate."""
-    return DType.FP8 if dtype in _EIGHT_BIT_FLOATS else dtype
+    return DType.FP8 if dtype in FLOAT8 else dtype

@@ -6,16 +6,7 @@ import numpy as np
 asked = gallery.read(batch=3, heads="8,2", seqlen="1,100", hdim="128")
 lib, checks = asked.load(), gallery.Checks()
 q, k, v = gallery.operands(asked)
-page = 16
-each = -(-asked.seqlen[1] // page)
-table = np.arange(asked.batch * each, dtype=np.int32)[::-1].reshape(asked.batch, each).copy()
-caches = []
-for rows in (k, v):
-    padded = np.zeros((asked.batch, each * page, *rows.shape[2:]), rows.dtype)
-    padded[:, : rows.shape[1]] = rows
-    cache = np.empty((asked.batch * each, page, *rows.shape[2:]), rows.dtype)
-    cache[table.ravel()] = padded.reshape(cache.shape)
-    caches.append(cache)
+table, caches = gallery.pages_of(k, v, page=16)
 lengths = np.array([asked.seqlen[1] - asked.seqlen[1] * b // asked.batch for b in range(asked.batch)], np.int32)
 out = lib.attention(q, *caches, block_table=table, seqlen_k=lengths, max_k=asked.seqlen[1])
 for b, keys in enumerate(lengths):

@@ -64,6 +64,21 @@ def operands(asked: Asked, dtype: Any = ml_dtypes.bfloat16) -> tuple[Any, Any, A
     return q, k, v
 
 
+def pages_of(*matrices: Any, page: int) -> tuple[Any, list[Any]]:
+    """A block table in any order, [batch, pages of a sequence], and the caches of each [batch, row, head, D]."""
+    batch, rows = matrices[0].shape[:2]
+    each = -(-rows // page)
+    table = np.arange(batch * each, dtype=np.int32)[::-1].reshape(batch, each).copy()
+    caches = []
+    for one in matrices:
+        padded = np.zeros((batch, each * page, *one.shape[2:]), one.dtype)
+        padded[:, :rows] = one
+        cache = np.empty((batch * each, page, *one.shape[2:]), one.dtype)
+        cache[table.ravel()] = padded.reshape(cache.shape)
+        caches.append(cache)
+    return table, caches
+
+
 def window(rows: int, keys: int, left: int, right: int, *, top_left: bool = False) -> Any:
     """Which keys each row sees."""
     i, j = np.indices((rows, keys))

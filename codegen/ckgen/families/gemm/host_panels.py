@@ -6,6 +6,7 @@ from __future__ import annotations
 from ckgen.families.gemm.enums import OperandOp, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
+from ckgen.model.op_words import FLOAT8
 from ckgen.model.word import Word
 
 
@@ -22,11 +23,7 @@ def panels_of(signature: GemmSignature, *, has_dots: bool) -> Panels:
     fp32."""
     if signature.a is DType.INT8:
         return Panels.I16
-    narrow = all(one is DType.BF16 or _is_float8(one) for one in (signature.a, signature.b))
+    narrow = all(one is DType.BF16 or one in FLOAT8 for one in (signature.a, signature.b))
     grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
     combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
     return Panels.BF16 if has_dots and narrow and not grouped and not combines else Panels.F32
-
-
-def _is_float8(dtype: DType) -> bool:
-    return dtype.value.startswith(("fp8", "bf8"))

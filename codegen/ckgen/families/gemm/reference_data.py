@@ -18,6 +18,7 @@ from ckgen.families.gemm.enums import MX_K, EpilogueOp, OperandOp, Quant
 from ckgen.families.gemm.reference import Operands, scaled_operands
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
+from ckgen.model.op_words import FLOAT8
 from ckgen.model.tuned_row import Shape
 
 _LARGEST = {DType.INT8: 10.0, DType.INT4: 8.0}
@@ -27,7 +28,6 @@ _FINEST = {
     DType.BF8_FNUZ: 17,
 }  # fmt: skip
 """Fraction bits of the least values of narrow types; wider ones have more than are ever asked for."""
-_FP8 = frozenset({DType.FP8_OCP, DType.FP8_FNUZ, DType.BF8_OCP, DType.BF8_FNUZ})
 _COARSE_BITS = 2
 """Of one operand of two wide ones: then the other has more bits than any narrower type that a kernel may use."""
 _MOST_DRAWN = 8_388_593
@@ -168,7 +168,7 @@ def _fraction_bits(signature: GemmSignature, k: int, seed: int, fp8_sum_bits: in
         units = (_BLOCK_SCALES.max() * 4) ** (block.of_a + block.of_b)
     room = SIGNIFICAND_BITS.get(signature.acc, 31)
     free = max(floor(room - log2(reach * units)), 0)
-    if signature.a in _FP8 and signature.b in _FP8:
+    if signature.a in FLOAT8 and signature.b in FLOAT8:
         of_a_block = block.k if signature.quant is Quant.BLOCKSCALE else k
         free = min(free, max(floor(fp8_sum_bits - log2(max(of_a_block, 1) * product)), 0))
     a_most, b_most = _FINEST.get(signature.a, room), _FINEST.get(signature.b, room)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, kernel_symbol, prepare_symbol
+from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.backward_config import WAVES, CkTileBackwardConfig
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
@@ -57,11 +57,6 @@ def all_variants(instance: FmhaInstance) -> tuple[BackwardVariant, ...]:
     return (DOT_DO_O, DQ_DK_DV, *of_heads, CONVERT_DQ)
 
 
-def symbol(instance: FmhaInstance, variant: BackwardVariant) -> str:
-    """The kernel's name in every code object that has it."""
-    return kernel_symbol(instance.id, variant)
-
-
 def expected(instance: FmhaInstance, arch: str, variant: BackwardVariant) -> Expectation:
     """Five products of a step of rows; the kernels around them have no matrix instruction, no LDS and no scratch.
 
@@ -109,7 +104,7 @@ def lds_bytes(signature: FmhaSignature, config: CkTileBackwardConfig) -> int:
 
 def device_unit(instance: FmhaInstance, variants: Sequence[BackwardVariant]) -> DeviceUnit:
     """The unit of the kernels."""
-    names = tuple(symbol(instance, variant) for variant in variants)
+    names = tuple(symbol_of(instance, variant) for variant in variants)
     return DeviceUnit("device/ck_tile_fmha_backward_device.hip.j2", _values(instance), names)
 
 
@@ -143,7 +138,7 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
             *((name, getattr(config, name)) for name in ("m0", "n0", "k4", "hdim", "dq_waves", "pad")),
             ("grouped", cpp_bool(config.grouped)),
         ],
-        "symbols": {SUM_HEADS.name: ""} | {one.name: symbol(instance, one) for one in all_variants(instance)},
+        "symbols": {SUM_HEADS.name: ""} | {one.name: symbol_of(instance, one) for one in all_variants(instance)},
     }
 
 
@@ -155,6 +150,5 @@ KIND: DeviceKind[FmhaInstance, BackwardVariant] = DeviceKind(
     host_unit=host_unit,
     expected=expected,
     splits_unavailable=splits_unavailable,
-    symbol=symbol,
 )
 """These instances as device code."""
