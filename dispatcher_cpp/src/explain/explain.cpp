@@ -32,6 +32,7 @@ struct Step {
 
 /// Keeps every candidate up to the one that is taken.
 struct Trail {
+  static constexpr bool wants_rejected = true;
   std::vector<Step> steps;
   std::uint32_t external_kernel = no_index;
   Hit winner;

@@ -47,11 +47,12 @@ inline Verdict check_fmha_append(const FmhaTraits& traits, const FmhaShape& x) n
 }
 
 /// What an instance asks of append alone.
-inline Verdict supports_fmha_append(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
+template <class Answer>
+Answer supports_fmha_append(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
   const std::int64_t rows = rotated_rows(traits, x);
-  if (!c.pad_q && rows % c.m0 != 0) return broken(ProblemRule::fmha_instance_q_tile, rows, c.m0);
+  if (!c.pad_q && rows % c.m0 != 0) return broken_as<Answer>(ProblemRule::fmha_instance_q_tile, rows, c.m0);
   if (traits.rope != FmhaRope::none && x.rotary_dim % c.rotary_multiple != 0)
-    return broken(ProblemRule::fmha_instance_rotary_multiple, x.rotary_dim, c.rotary_multiple);
+    return broken_as<Answer>(ProblemRule::fmha_instance_rotary_multiple, x.rotary_dim, c.rotary_multiple);
   return {};
 }
 

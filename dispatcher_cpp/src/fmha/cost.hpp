@@ -48,7 +48,12 @@ constexpr bool takes_all_heads(const FmhaConfig& c, const FmhaShape& x) noexcept
 class FmhaWork {
  public:
   FmhaWork(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num) noexcept
-      : c_(c), cus_(cu_num == 0 ? 1 : cu_num) {
+      : FmhaWork(c, traits, x, cu_num, mean_columns(traits, x)) {}
+
+  /// `seen`: mean_columns(), which is the same for all instances.
+  FmhaWork(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num,
+           std::uint64_t seen) noexcept
+      : c_(c), cus_(cu_num == 0 ? 1 : cu_num), seen_(seen) {
     const std::uint64_t of_v = whole(c.hdim_v, c.n1);
     const std::int64_t rows = c.merge_heads ? x.seqlen_q * (x.heads_q / x.heads_k) : x.seqlen_q;
     const std::int32_t heads = c.merge_heads ? x.heads_k : x.heads_q;
@@ -56,7 +61,6 @@ class FmhaWork {
     heads_ = together_ ? static_cast<std::uint64_t>(heads) : 1;
     workgroups_ = Wide{whole(rows, c.m0) * static_cast<std::uint64_t>(x.batch)} *
                   (static_cast<std::uint64_t>(together_ ? 1 : heads) * of_v);
-    seen_ = mean_columns(traits, x);
     shared_ = c.takes_items ? seen_ : static_cast<std::uint64_t>(x.seqlen_k);
     begins_inside_ = traits.masked && x.window_left >= 0;
     hdims_ = static_cast<std::uint64_t>(c.hdim_q) + of_v * static_cast<std::uint64_t>(c.n1);
@@ -70,20 +74,15 @@ class FmhaWork {
   Wide cost(std::uint64_t splits) const noexcept {
     constexpr std::uint64_t kPart = FmhaSplitCost{}.item_row + FmhaSplitCost{}.partial_row;  // columns
     const bool combines = splits > 1 || c_.always_combines;
-    const std::uint64_t part = std::max<std::uint64_t>(ceil_div(shared_, splits), 1);
-    const std::uint64_t busy =
-        c_.takes_items ? splits : std::min(splits, ceil_div(seen_, part) + std::uint64_t{begins_inside_});
+    const std::uint64_t part = std::max<std::uint64_t>(splits == 1 ? shared_ : ceil_div(shared_, splits), 1);
+    const std::uint64_t busy = c_.takes_items ? splits : std::min(splits, parts_seen(splits, part));
     const std::uint64_t whole_columns = ceil_div(std::min(seen_, part), n0()) * n0();
     const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
-    const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
     const std::uint64_t meeting = together_ ? kFmhaThreadBarrierCost : kFmhaCombine;
-    const Wide rest = Wide{combines ? meeting : 0} * hdims_ * 8 + static_cast<unsigned>(pads);
+    const std::uint64_t rest = (combines ? meeting : 0) * hdims_ * 8 + static_cast<unsigned>(pads);
+    const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
     const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
-    Wide all = 0, parts = 0;
-    const bool beyond = __builtin_mul_overflow(working, column * whole_columns, &all) ||
-                        __builtin_mul_overflow(writing, column * kPart, &parts) ||
-                        __builtin_add_overflow(all, parts, &all) || __builtin_add_overflow(all, rest, &all);
-    return beyond ? ~Wide{0} : all;
+    return total(working, column * whole_columns, writing, column * kPart, rest);
   }
 
   /// Calls `visit(splits, cost)` for one split, and for the fewest of as long parts as fit in one, two and three
@@ -107,9 +106,29 @@ class FmhaWork {
   }
 
  private:
+  /// working * of_columns + writing * of_parts + rest, at most 2^128 - 1.
+  static Wide total(Wide working, Wide of_columns, Wide writing, Wide of_parts, std::uint64_t rest) noexcept {
+    constexpr Wide low = ~std::uint64_t{0};
+    if ((((working | writing) & ~low) | ((of_columns | of_parts) & ~(low >> 2))) == 0) [[likely]]
+      return product(working, of_columns) + product(writing, of_parts) + rest;
+    Wide all = 0, parts = 0;
+    const bool beyond = __builtin_mul_overflow(working, of_columns, &all) ||
+                        __builtin_mul_overflow(writing, of_parts, &parts) || __builtin_add_overflow(all, parts, &all) ||
+                        __builtin_add_overflow(all, Wide{rest}, &all);
+    return beyond ? ~Wide{0} : all;
+  }
+  /// Of two numbers of a word each: one instruction.
+  static Wide product(Wide x, Wide y) noexcept {
+    return Wide{static_cast<std::uint64_t>(x)} * static_cast<std::uint64_t>(y);
+  }
+  /// Splits that see a column, of `splits` of `part` columns each.
+  std::uint64_t parts_seen(std::uint64_t splits, std::uint64_t part) const noexcept {
+    return (splits == 1 ? std::uint64_t{seen_ != 0} : ceil_div(seen_, part)) + std::uint64_t{begins_inside_};
+  }
   static std::uint64_t whole(std::int64_t size, std::int32_t tile) noexcept {
     return ceil_div(static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(tile));
   }
+  std::uint64_t n0() const noexcept { return static_cast<std::uint64_t>(c_.n0); }
   Wide rounds(std::uint64_t splits) const noexcept {
     const Wide count = workgroups_ * splits;
     if (together_ && count < cus_) return rounds_of_shared_heads(static_cast<std::uint64_t>(count));
@@ -124,7 +143,6 @@ class FmhaWork {
     const std::uint64_t found = ceil_div(count * parts, cus_) * ceil_div(heads_, parts);
     return parts == 1 ? found : found + ceil_div(found, std::uint64_t{4});
   }
-  std::uint64_t n0() const noexcept { return static_cast<std::uint64_t>(c_.n0); }
 
   const FmhaConfig& c_;
   std::uint64_t cus_, seen_, shared_, hdims_, most_splits_;  // shared_: columns that splits cut
@@ -135,14 +153,19 @@ class FmhaWork {
 };
 
 /// The least cost; of equal ones the fewest splits.
-inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
-                             std::uint32_t cu_num) noexcept {
+inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num,
+                             std::uint64_t seen) noexcept {
   if (appends(traits)) return {fmha_append_cost(c, traits, x, cu_num), 1};
   SplitCost best;
-  FmhaWork(c, traits, x, cu_num).each_splits([&best](std::uint32_t splits, Wide cost) noexcept {
+  FmhaWork(c, traits, x, cu_num, seen).each_splits([&best](std::uint32_t splits, Wide cost) noexcept {
     if (splits == 1 || cost < best.cost) best = {cost, splits};
   });
   return best;
+}
+
+inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
+                             std::uint32_t cu_num) noexcept {
+  return best_splits(c, traits, x, cu_num, mean_columns(traits, x));
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -28,10 +28,15 @@ Verdict illegal(const Request& q) noexcept {
   return check_fmha(q.signature, q.problem.fmha());
 }
 
-Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
+template <class Answer>
+Answer verdict_as(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
   const FmhaShape& shape = q.problem.fmha();
-  const Verdict found = supports_fmha(instance.fmha, q.signature.fmha, shape, k_batch);
-  return found.ok() && q.deterministic ? fmha_order(instance.fmha, shape) : found;
+  const Answer found = supports_fmha<Answer>(instance.fmha, q.signature.fmha, shape, k_batch);
+  return found.ok() && q.deterministic ? fmha_order<Answer>(instance.fmha, shape) : found;
+}
+
+bool takes(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
+  return verdict_as<Fits>(q, instance, k_batch).ok();
 }
 
 Verdict untried(const Request& q) noexcept {
@@ -42,8 +47,9 @@ std::int64_t key_batch(const Request& q) noexcept {
   return q.sizes.batch;
 }
 
+/// N: the columns that a row sees, the same for all instances.
 Sizes cost_sizes(const Request& q) noexcept {
-  return q.sizes;
+  return {0, static_cast<std::int64_t>(mean_columns(q.signature.fmha, q.problem.fmha())), 0, 0};
 }
 
 bool takes_every_batch(const InstanceDesc& instance) noexcept {
@@ -51,9 +57,9 @@ bool takes_every_batch(const InstanceDesc& instance) noexcept {
   return c.pad_q && c.pad_k && c.max_keys == 0 && c.max_rows == 0 && c.cache_limit == 0 && !c.needs_keys;
 }
 
-/// By the problem's own sizes.
-SplitCost cost(const Request& q, const InstanceDesc& instance, const Sizes&) noexcept {
-  return best_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num);
+/// By the problem's own sizes beside those.
+SplitCost cost(const Request& q, const InstanceDesc& instance, const Sizes& of) noexcept {
+  return best_splits(instance.fmha, q.signature.fmha, q.problem.fmha(), q.cu_num, static_cast<std::uint64_t>(of.n));
 }
 
 void settle(const Problem& asked, const InstanceDesc&, Problem& own) noexcept {
@@ -163,7 +169,8 @@ constinit const Operation fmha_operation = {
                     .most_splits = most_splits,
                     .write = write_fmha},
     .selecting = {.illegal = illegal,
-                  .verdict = verdict,
+                  .verdict = verdict_as<Verdict>,
+                  .takes = takes,
                   .untried = untried,
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,

@@ -107,12 +107,13 @@ inline Verdict no_fmha_instance(const FmhaTraits& traits, const FmhaShape& x) no
 }
 
 /// Whether a kernel reads the problem's schedule of splits, which was made for its tiles.
-inline Verdict supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexcept {
-  if (!c.takes_items) return broken(ProblemRule::fmha_instance_items, x.split_items, 0);
-  if (x.split_m0 != c.m0) return broken(ProblemRule::fmha_instance_split_tile, x.split_m0, c.m0);
-  if (x.split_n0 % c.n0 != 0) return broken(ProblemRule::fmha_instance_split_tile, x.split_n0, c.n0);
+template <class Answer>
+Answer supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexcept {
+  if (!c.takes_items) return broken_as<Answer>(ProblemRule::fmha_instance_items, x.split_items, 0);
+  if (x.split_m0 != c.m0) return broken_as<Answer>(ProblemRule::fmha_instance_split_tile, x.split_m0, c.m0);
+  if (x.split_n0 % c.n0 != 0) return broken_as<Answer>(ProblemRule::fmha_instance_split_tile, x.split_n0, c.n0);
   if (x.split_merged != c.merge_heads)
-    return broken(ProblemRule::fmha_instance_split_heads, int{x.split_merged}, int{c.merge_heads});
+    return broken_as<Answer>(ProblemRule::fmha_instance_split_heads, int{x.split_merged}, int{c.merge_heads});
   return {};
 }
 
@@ -127,70 +128,74 @@ constexpr bool is_causal(const FmhaTraits& traits, const FmhaShape& x) noexcept 
 }
 
 /// What few instances take no more of, or nothing at all.
-inline Verdict beyond_fmha_limits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
+template <class Answer>
+Answer beyond_fmha_limits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
   if (c.max_keys != 0 && x.seqlen_k > c.max_keys)
-    return broken(ProblemRule::fmha_instance_max_keys, x.seqlen_k, c.max_keys);
+    return broken_as<Answer>(ProblemRule::fmha_instance_max_keys, x.seqlen_k, c.max_keys);
   if (traits.masked && x.sink_tokens != 0 && !c.sink_tokens)
-    return broken(ProblemRule::fmha_instance_sink_tokens, x.sink_tokens, 0);
-  if (!c.topleft_slopes && !ends_at_last_key(traits, x)) return broken(ProblemRule::fmha_instance_slopes, 0, 0);
+    return broken_as<Answer>(ProblemRule::fmha_instance_sink_tokens, x.sink_tokens, 0);
+  if (!c.topleft_slopes && !ends_at_last_key(traits, x))
+    return broken_as<Answer>(ProblemRule::fmha_instance_slopes, 0, 0);
   if (is_paged(traits) && c.max_page != 0 && x.page_size > c.max_page)
-    return broken(ProblemRule::fmha_instance_page, x.page_size, c.max_page);
+    return broken_as<Answer>(ProblemRule::fmha_instance_page, x.page_size, c.max_page);
   if (c.max_rows != 0 && x.seqlen_q > c.max_rows)
-    return broken(ProblemRule::fmha_instance_rows, x.seqlen_q, c.max_rows);
+    return broken_as<Answer>(ProblemRule::fmha_instance_rows, x.seqlen_q, c.max_rows);
   if (c.max_group != 0 && x.heads_q / x.heads_k > c.max_group)
-    return broken(ProblemRule::fmha_instance_group, x.heads_q / x.heads_k, c.max_group);
-  if (c.causal_only && !is_causal(traits, x)) return broken(ProblemRule::fmha_instance_mask, 0, 0);
+    return broken_as<Answer>(ProblemRule::fmha_instance_group, x.heads_q / x.heads_k, c.max_group);
+  if (c.causal_only && !is_causal(traits, x)) return broken_as<Answer>(ProblemRule::fmha_instance_mask, 0, 0);
   return {};
 }
 
 /// What must be whole vectors, tiles or steps.
-inline Verdict fmha_multiples(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
+template <class Answer>
+Answer fmha_multiples(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
   const std::int32_t of_q = c.d_multiple != 0 ? c.d_multiple : c.hdim_q;
   const std::int32_t of_v = c.dv_multiple != 0 ? c.dv_multiple : c.hdim_v;
-  if (x.hdim_q % of_q != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
-  if (x.hdim_v % of_v != 0) return broken(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
+  if (x.hdim_q % of_q != 0) return broken_as<Answer>(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
+  if (x.hdim_v % of_v != 0) return broken_as<Answer>(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
   if (appends(traits)) {
-    if (const Verdict verdict = supports_fmha_append(c, traits, x); !verdict.ok()) return verdict;
+    if (const Answer verdict = supports_fmha_append<Answer>(c, traits, x); !verdict.ok()) return verdict;
   } else if (!c.pad_q && x.seqlen_q % c.m0 != 0) {
-    return broken(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
+    return broken_as<Answer>(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
   } else if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0)) {
-    return broken(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
+    return broken_as<Answer>(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
   }
   if (is_paged(traits) && x.page_size % c.page_multiple != 0)
-    return broken(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
+    return broken_as<Answer>(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
   return {};
 }
 
 /// The first demand of an instance that a legal problem of its signature fails. `splits` of KV: 0 counts as 1. Keys
 /// that do not fill their tiles are the padded instances', and no keys at all fill none.
-inline Verdict supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,
-                             std::uint32_t splits) noexcept {
-  if (traits.varlen && !(c.pad_q && c.pad_k)) return broken(ProblemRule::fmha_instance_varlen, c.m0, c.n0);
-  if (x.hdim_q > c.hdim_q) return broken(ProblemRule::fmha_instance_hdim, x.hdim_q, c.hdim_q);
-  if (x.hdim_v > c.hdim_v) return broken(ProblemRule::fmha_instance_hdim, x.hdim_v, c.hdim_v);
-  if (const Verdict verdict = beyond_fmha_limits(c, traits, x); !verdict.ok()) return verdict;
-  if (const Verdict verdict = fmha_multiples(c, traits, x); !verdict.ok()) return verdict;
+template <class Answer>
+Answer supports_fmha(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t splits) noexcept {
+  if (traits.varlen && !(c.pad_q && c.pad_k)) return broken_as<Answer>(ProblemRule::fmha_instance_varlen, c.m0, c.n0);
+  if (x.hdim_q > c.hdim_q) return broken_as<Answer>(ProblemRule::fmha_instance_hdim, x.hdim_q, c.hdim_q);
+  if (x.hdim_v > c.hdim_v) return broken_as<Answer>(ProblemRule::fmha_instance_hdim, x.hdim_v, c.hdim_v);
+  if (const Answer verdict = beyond_fmha_limits<Answer>(c, traits, x); !verdict.ok()) return verdict;
+  if (const Answer verdict = fmha_multiples<Answer>(c, traits, x); !verdict.ok()) return verdict;
   const std::int32_t most_splits = x.split_items != 0 ? 1 : c.max_splits;
   if (splits > static_cast<std::uint32_t>(most_splits))
-    return broken(ProblemRule::fmha_instance_splits, splits, most_splits);
-  if (traits.varlen && x.gaps_q && !c.takes_gaps_q) return broken(ProblemRule::fmha_instance_gaps_q, 0, 0);
+    return broken_as<Answer>(ProblemRule::fmha_instance_splits, splits, most_splits);
+  if (traits.varlen && x.gaps_q && !c.takes_gaps_q) return broken_as<Answer>(ProblemRule::fmha_instance_gaps_q, 0, 0);
   if (is_paged(traits) && c.cache_limit != 0) {
     const std::int64_t rows = x.pages * x.page_size;
     const std::int64_t most = c.cache_limit / (std::int64_t{x.heads_k} * std::max(x.hdim_q, x.hdim_v));
-    if (rows < 1 || rows > most) return broken(ProblemRule::fmha_instance_cache, rows, most);
+    if (rows < 1 || rows > most) return broken_as<Answer>(ProblemRule::fmha_instance_cache, rows, most);
   }
   const std::int64_t least = has_lengths(traits) ? x.min_seqlen_k : x.seqlen_k;
-  if (c.needs_keys && least < 1) return broken(ProblemRule::fmha_instance_keys, least, 1);
-  if (c.needs_finite && !x.finite_kv) return broken(ProblemRule::fmha_instance_finite, 0, 0);
-  return x.split_items != 0 ? supports_schedule(c, x) : Verdict{};
+  if (c.needs_keys && least < 1) return broken_as<Answer>(ProblemRule::fmha_instance_keys, least, 1);
+  if (c.needs_finite && !x.finite_kv) return broken_as<Answer>(ProblemRule::fmha_instance_finite, 0, 0);
+  return x.split_items != 0 ? supports_schedule<Answer>(c, x) : Answer{};
 }
 
 /// Whether a deterministic result may be asked for: two tiles of keys add up alike in either order.
-inline Verdict fmha_order(const FmhaConfig& c, const FmhaShape& x) noexcept {
+template <class Answer>
+Answer fmha_order(const FmhaConfig& c, const FmhaShape& x) noexcept {
   constexpr std::int64_t kMostUnordered = 2;
   const std::int64_t tiles = x.seqlen_k / c.n0 + (x.seqlen_k % c.n0 != 0 ? 1 : 0);
   if (!c.unordered_dq || tiles <= kMostUnordered) return {};
-  return broken(ProblemRule::fmha_instance_unordered_dq, tiles, kMostUnordered);
+  return broken_as<Answer>(ProblemRule::fmha_instance_unordered_dq, tiles, kMostUnordered);
 }
 
 }  // namespace ckgen::inline v1::detail

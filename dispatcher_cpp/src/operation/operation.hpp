@@ -54,6 +54,8 @@ struct Selecting {
   Verdict (*illegal)(const Request&) noexcept;
   /// The first demand of an instance of the signature that a legal problem fails. A k_batch of 0 counts as 1.
   Verdict (*verdict)(const Request&, const InstanceDesc&, std::uint32_t k_batch) noexcept;
+  /// Whether there is none. Null: verdict() says.
+  bool (*takes)(const Request&, const InstanceDesc&, std::uint32_t k_batch) noexcept = nullptr;
   /// Why a legal problem is refused of which no instance was tried. Null: no_instance().
   Verdict (*untried)(const Request&) noexcept = nullptr;
   /// The batch of the keys of tables and overrides.

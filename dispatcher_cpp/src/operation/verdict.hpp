@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <ckgen/problem_rules.hpp>
 
@@ -16,6 +17,14 @@ struct Verdict {
   bool ok() const noexcept { return rule == 0; }
 };
 
+/// Whether no rule was broken, without the numbers: for many instances of which one is taken. Rules that are templates
+/// over their answer give either.
+struct Fits {
+  bool fits = true;
+
+  bool ok() const noexcept { return fits; }
+};
+
 /// The sizes as table keys and rules see them: batch is 0 where the signature is not batched and the caller said 1.
 struct Sizes {
   std::int64_t m, n, k, batch;
@@ -23,6 +32,14 @@ struct Sizes {
 
 inline Verdict broken(ProblemRule rule, std::int64_t measured, std::int64_t limit) noexcept {
   return {static_cast<std::uint16_t>(rule), measured, limit};
+}
+
+template <class Answer>
+Answer broken_as(ProblemRule rule, std::int64_t measured, std::int64_t limit) noexcept {
+  if constexpr (std::is_same_v<Answer, Fits>)
+    return {false};
+  else
+    return broken(rule, measured, limit);
 }
 
 inline Verdict no_instance() noexcept {

@@ -35,6 +35,7 @@ Selection refused(const Verdict& verdict, std::uint32_t external = no_index) noe
 /// Ends the walk at the first candidate that supports the problem. Fields are set one by one in the caller's own
 /// result, for the same reason as in detail::resolved.
 struct First {
+  static constexpr bool wants_rejected = false;
   Selection& result;
 
   bool offer(const Candidate& candidate, const Verdict& verdict) noexcept {
@@ -55,6 +56,7 @@ struct First {
 /// Walks to the end: what supports the problem behind the last place where `after` was tried. The last, so that
 /// a caller who goes on from each answer always gets further.
 struct Following {
+  static constexpr bool wants_rejected = false;
   const Selection& after;
   bool passed = false;
   Selection result = refused(detail::no_instance());

@@ -55,6 +55,14 @@ struct Query : Request {
     return own != nullptr ? own(*this) : no_instance();
   }
 
+  /// Whether verdict() is that no demand fails.
+  bool takes(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
+    if (is_gemm() || strategy != Strategy::any || instance.stream_k.is_used()) return verdict(instance, k_batch).ok();
+    const auto own = operation().selecting.takes;
+    if (own == nullptr) return verdict(instance, k_batch).ok();
+    return (instance.archs & archs) != 0 && own(*this, instance, k_batch);
+  }
+
   Verdict verdict(const InstanceDesc& instance, std::uint32_t k_batch) const noexcept {
     if ((instance.archs & archs) == 0) return no_instance();
     if (strategy != Strategy::any || instance.stream_k.is_used()) [[unlikely]] {

@@ -13,8 +13,9 @@ namespace ckgen::inline v1::detail {
 template <class Sink>
 inline constexpr bool kNoThrow = noexcept(std::declval<Sink&>().offer(Candidate{}, Verdict{}));
 
-/// The state, and who is told: `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk, and
-/// `void external(std::uint32_t, const Hit&)` for the kernel of another library that is the table's winner.
+/// The state, and who is told: `Sink` has `bool offer(const Candidate&, const Verdict&)`, true ending the walk,
+/// `void external(std::uint32_t, const Hit&)` for the kernel of another library that is the table's winner, and
+/// `wants_rejected`: whether it asks why defaults are rejected where others support the problem.
 ///
 /// Steps are functions `bool from_…(const Walk<Sink>&)`, true where the sink ended the walk. Rare ones are kept out of
 /// line: the measured path then stays small enough to inline.

@@ -21,7 +21,7 @@ inline Ticks next_predicted(const WalkState& w, const Ticks& least) noexcept {
     const Wide ticks = predicted_ticks(*ref.work, sizes, w.q.cu_num);
     const bool is_before = ticks < least.ticks || (ticks == least.ticks && i < least.at);
     const bool is_best = best.at == w.entry->predicted_end || ticks < best.ticks;
-    if (!is_before && is_best && verdict_by_default(w, w.instance(ref.instance)).ok()) best = {ticks, i};
+    if (!is_before && is_best && answers_by_default(w, w.instance(ref.instance))) best = {ticks, i};
   }
   return best;
 }
