@@ -28,6 +28,8 @@ def run_readme(example: str, folder: Path) -> str:
     script.chmod(0o755)
     path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {"PATH": path, **cpp_build.objects_of_a_checkout(folder)}
+    if (folder / "prefix").is_dir():  # then no object is another build's
+        environment |= cpp_build.UNOPTIMISED
     output = ""
     for line in lines:
         output = cpp_build.run("bash", "-c", line, cwd=folder, env=environment)
@@ -59,7 +61,7 @@ def test_find_package_takes_sizes_from_the_command_line(tmp_path: Path) -> None:
 def test_gpu_code_is_built_and_attached(tmp_path: Path) -> None:
     amd_toolchain()
     output = run_readme("03_gpu_code", checkout(tmp_path / "ckgen"))
-    assert "\n  GPU code for gfx942 gfx950\non gfx942: can be launched\n" in output
+    assert "\n  GPU code for gfx942\non gfx942: can be launched\n" in output
 
 
 def test_stream_k_grants_every_wish_and_says_why_not(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""One ck_tile kernel with all that is fused, on the emulator: batched, A and B of two tensors, two D tensors."""
+"""One ck_tile kernel with all that is fused, on the emulator: batched, A and B of two tensors, a bias, two Ds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROBLEMS = (
 
 
 def test_everything_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    signature = parse_canonical("gemm_bf16_rcr_batched_a_add_b_mul_epi_mul_add")
+    signature = parse_canonical("gemm_bf16_fp32_rcr_batched_bias_a_add_b_mul_epi_mul_relu_add")
     instance = make_instance(signature, CONFIG, archs=("gfx942",))
     kernel = GemmKernel(instance, "gfx942", tuple(problem.use for problem in PROBLEMS))
     folder: Path = tmp_path_factory.mktemp("multi_abd")
