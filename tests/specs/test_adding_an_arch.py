@@ -108,9 +108,12 @@ def test_its_generated_library_compiles_with_its_header(followed: tuple[Path, st
 
 
 @pytest.mark.cpp
-@pytest.mark.slow
+@pytest.mark.long
 def test_its_twins_are_right(followed: tuple[Path, str]) -> None:
-    """In a library that CMake compiles with the header of all specs; the build is kept, as quickstart's."""
+    """In a library that CMake compiles whole with the header of all specs; the build is kept, as quickstart's.
+
+    Nothing that it compiles names an arch (test_no_arch_is_named.py), and the original's twins run in every run.
+    """
     environment = cpp_build.objects_of_a_checkout(cpp_build.ROOT) | cpp_build.UNOPTIMISED
     words = [f"{name}={value}" for name, value in environment.items()]
     place = cpp_build.ROOT / "ckgen_another_arch"
