@@ -67,10 +67,6 @@ def objects_of_a_checkout(folder: Path) -> dict[str, str]:
     return {"CCACHE_BASEDIR": str(folder), "CXXFLAGS": "-Werror", "CMAKE_GENERATOR": "Ninja"}
 
 
-UNOPTIMISED = {"CMAKE_TOOLCHAIN_FILE": str(ROOT / "tests" / "unoptimised.cmake")}
-"""What a CMake build needs in its environment to leave out what only makes its programs faster."""
-
-
 def built(*targets: str) -> Path:
     """The build folder with those targets up to date; safe beside other test processes."""
     BUILD.mkdir(parents=True, exist_ok=True)

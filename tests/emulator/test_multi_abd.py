@@ -23,8 +23,8 @@ CONFIG = CkTileConfig(
     pad_m=True, pad_n=True, pad_k=True, vector=1,
 )  # fmt: skip
 PROBLEMS = (
-    GemmProblem(Shape(3, 70, 77, 133)),
-    GemmProblem(Shape(2, 64, 65, 192), seed=7),  # the other D is one row, and workgroups come in any order
+    GemmProblem(Shape(3, 70, 77, 133), data=Data.RANDOM),
+    GemmProblem(Shape(2, 64, 65, 192), seed=7, data=Data.RANDOM),  # the other D is one row; workgroups in any order
     GemmProblem(Shape(3, 5, 130, 129), seed=4, data=Data.RANDOM),
 )
 """All reach one kernel, the main loop's."""
@@ -37,4 +37,5 @@ def test_everything_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("multi_abd")
     results = emulate([Request(kernel, 304, PROBLEMS)], runtime(folder), context(), RunOptions())
     assert [result.to_json() for result in results if not result.ok] == []
-    assert [result.gpu.bound for result in results if result.gpu is not None] == [0, 0, 0]  # one value is right
+    bounds = [result.gpu.bound for result in results if result.gpu is not None]
+    assert len(bounds) == 3 and max(bounds) < 1e-4  # of rounding to fp32; each tensor moves elements by far more
