@@ -90,7 +90,16 @@ def touch(path: Path) -> None:
     os.utime(path, (now, now))
 
 
-@pytest.fixture(scope="module", params=["Ninja", "Unix Makefiles"])
+_MAKE = "Unix Makefiles"
+BOTH = pytest.mark.parametrize("project", ["Ninja", _MAKE], indirect=True, scope="module")
+"""What the generators do each in its own way: to read lists of inputs, and to configure again."""
+NINJA = pytest.mark.parametrize(
+    "project", ["Ninja", pytest.param(_MAKE, marks=pytest.mark.long)], indirect=True, scope="module"
+)
+"""What follows of the same lists, and of what ckgen writes, with either."""
+
+
+@pytest.fixture(scope="module")
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Module-wide: each test leaves it built; a test restores what it edits. Both generators compile the same text."""
     folder = tmp_path_factory.mktemp("incremental")
@@ -122,12 +131,14 @@ def later() -> None:
     time.sleep(0.02)
 
 
+@BOTH
 def test_a_second_build_does_nothing(project: Project) -> None:
     work = project.build()
     assert work.ok
     assert (work.compiled, work.generated, work.configured) == ([], False, False)
 
 
+@NINJA
 @pytest.mark.parametrize(
     "path",
     [
@@ -147,6 +158,7 @@ def test_a_touched_input_runs_ckgen_and_compiles_nothing(project: Project, path:
     assert not project.build().generated
 
 
+@BOTH
 def test_an_edited_row_compiles_its_own_shard_only(project: Project) -> None:
     project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8.replace(SMALL, LARGE) + FP8)
     work = project.build()
@@ -155,6 +167,7 @@ def test_an_edited_row_compiles_its_own_shard_only(project: Project) -> None:
     assert project.build().units == INT8_UNITS
 
 
+@NINJA
 def test_an_edited_cell_that_decides_nothing_compiles_nothing(project: Project) -> None:
     project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8.replace("593.3", "593.4") + FP8)
     assert project.build().compiled == []
@@ -162,6 +175,7 @@ def test_an_edited_cell_that_decides_nothing_compiles_nothing(project: Project) 
     assert project.build().compiled == []
 
 
+@NINJA
 def test_an_edited_template_compiles_all_that_it_wrote(project: Project) -> None:
     template = project.checkout / "templates" / "instance" / "unit.cpp.j2"
     before = template.read_text()
@@ -171,6 +185,7 @@ def test_an_edited_template_compiles_all_that_it_wrote(project: Project) -> None
     assert project.build().units == project.all_units
 
 
+@NINJA
 def test_a_table_that_comes_or_goes_compiles_its_own_signatures(project: Project) -> None:
     units = ["gemm_fp8_ocp_bf16_rcr_blockscale", "gemm_fp8_ocp_fp16_rcr_blockscale"]
     project.edit("a8w8_blockscale_tuned_gemm.csv", HEADER + BLOCKSCALE_ROW)
@@ -179,6 +194,7 @@ def test_a_table_that_comes_or_goes_compiles_its_own_signatures(project: Project
     assert project.build().units == units
 
 
+@BOTH
 def test_a_signature_that_comes_or_goes_configures_and_compiles_in_the_same_build(project: Project) -> None:
     before = project.all_units
     write_later(
@@ -196,6 +212,7 @@ def test_a_signature_that_comes_or_goes_configures_and_compiles_in_the_same_buil
     assert project.all_units == before
 
 
+@BOTH
 def test_a_bad_row_stops_the_build_with_the_located_error_and_keeps_the_tree(project: Project) -> None:
     sources = {path: path.read_bytes() for path in (project.folder / "ckgen" / "kernels").rglob("*.*pp")}
     project.edit("a8w8_tuned_gemm.csv", ROWWISE_HEADER + INT8.replace(",8192,", ",none,") + FP8)
@@ -210,6 +227,7 @@ def test_a_bad_row_stops_the_build_with_the_located_error_and_keeps_the_tree(pro
     assert work.compiled == []
 
 
+@NINJA
 def test_clean_and_build_again_writes_everything_anew(project: Project) -> None:
     assert cpp_build.build(project.folder, "--target", "clean").returncode == 0
     work = project.build()

@@ -59,7 +59,7 @@ def test_find_package_takes_sizes_from_the_command_line(tmp_path: Path) -> None:
 def test_gpu_code_is_built_and_attached(tmp_path: Path) -> None:
     amd_toolchain()
     output = run_readme("03_gpu_code", checkout(tmp_path / "ckgen"))
-    assert "\n  GPU code for gfx942 gfx950\non gfx942: can be launched\n" in output
+    assert "\n  GPU code for gfx942\non gfx942: can be launched\n" in output
 
 
 def test_stream_k_grants_every_wish_and_says_why_not(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_list_of_shapes_is_tuned_on_this_cpu(tmp_path: Path, monkeypatch: pyte
     readme = folder / "examples/10_tuning/README.md"
     commands = readme.read_text()
     assert "--budget 10m" in commands
-    readme.write_text(commands.replace("--budget 10m", "--budget 3s"))
+    readme.write_text(commands.replace("--budget 10m", "--budget 1s"))
     output = run_readme("10_tuning", folder)
     (tuned,) = [line.split(",") for line in (folder / "tuned.csv").read_text().splitlines()[1:]] or [None]
     assert ("exact" in output) == (tuned is not None) and "gemm bf16" in output

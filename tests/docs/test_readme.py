@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,19 +75,7 @@ def test_the_first_two_shell_blocks_of_the_readme_are_its_two_commands() -> None
     text = (ROOT / "README.md").read_text()
     assert blocks(text, "sh")[:2] == [f"{QUICKSTART}\n", f"{TESTS}\n"]
     first = next(line for line in text.splitlines() if "ckgen quickstart" in line)
-    assert first == QUICKSTART
-
-
-@pytest.mark.cpp
-@pytest.mark.slow
-def test_the_first_command_works_in_a_fresh_clone(tmp_path: Path) -> None:
-    """The line itself, with pip's index; the name of the last program in it is what people will type next."""
-    clone = tmp_path / "clone"
-    left_out = {"build", ".git", ".venv", ".hypothesis", "ckgen_quickstart"}
-    shutil.copytree(ROOT, clone, ignore=lambda folder, names: left_out & {*names} if Path(folder) == ROOT else set())
-    path = f"/usr/lib/ccache:{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-    environment = {"PATH": path, "PYTHONPATH": "", **cpp_build.objects_of_a_checkout(clone)}
-    cpp_build.run("bash", "-c", QUICKSTART, cwd=clone, env=environment)
+    assert first == QUICKSTART, "tests/quickstart/test_quickstart.py runs it"
 
 
 def test_continuous_integration_runs_the_second_command() -> None:

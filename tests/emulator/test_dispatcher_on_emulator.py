@@ -28,14 +28,23 @@ gfx950,256,16,{ROW}
 B, M, N, K = 2, 32, 48, 512
 
 
+TARGETS = ("gfx942:304", pytest.param("gfx950:256", marks=pytest.mark.long))
+"""On the second the same kernel is launched by the same arguments; tests/build/test_library.py has one of two archs."""
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(target: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """gemm_on_shim.cpp with a generated registry and the device library that `ckgen build` makes for it."""
     amd_toolchain()
     folder = tmp_path_factory.mktemp("gemm")
     (folder / "bf16_tuned_batched_gemm.csv").write_text(TABLE, encoding="utf-8")
     table = str(folder / "bf16_tuned_batched_gemm.csv")
-    asked = ("--targets", "gfx942;gfx950", "--tuning", table, "--signatures", "gemm_bf16_rcr_batched")
+    asked = ("--targets", target, "--tuning", table, "--signatures", "gemm_bf16_rcr_batched")
     ckgen("generate", *asked, "--backend", "ck", "--name", "my_kernels", "--out", str(folder / "registry"))
     ckgen(
         "build",
@@ -51,7 +60,6 @@ def ckgen(*words: str) -> None:
     assert done.exit_code == 0, done.output
 
 
-@pytest.mark.parametrize("target", ["gfx942:304", "gfx950:256"])
 def test_a_compiled_gemm_is_right_at_once_and_from_a_graph(program: Path, tmp_path: Path, target: str) -> None:
     dice = np.random.default_rng(7)
     a = dice.integers(-4, 5, (B, M, K)).astype(ml_dtypes.bfloat16)
@@ -70,10 +78,10 @@ def test_a_compiled_gemm_is_right_at_once_and_from_a_graph(program: Path, tmp_pa
     assert all(launch["grid"] == [M // 16 * N // 16, 1, B] for launch in launches)
 
 
-def test_what_the_emulator_finds_is_a_failed_run(program: Path, tmp_path: Path) -> None:
+def test_what_the_emulator_finds_is_a_failed_run(program: Path, target: str, tmp_path: Path) -> None:
     """A limit of instructions stands for a wrong kernel: it is a finding like any other."""
     (tmp_path / "operands").write_bytes(bytes(2 * B * (M + N) * K))
-    told = environment(tmp_path, "gfx942:304", "most_instructions=100")
+    told = environment(tmp_path, target, "most_instructions=100")
     told |= {"CKGEN_HIP_LIBRARY": str(shim()), "CKGEN_FORCE": INSTANCE}
     done = attempt(program, tmp_path / "operands", tmp_path / "results", B, M, N, K, env=told)
     assert done.returncode == 1

@@ -244,6 +244,7 @@ def test_a_launch_is_refused(name: str, arch: int, problem: tuple[int, ...], ans
     assert answers.prepare(name, arch, 304, problem) == UNSUPPORTED
 
 
+@pytest.mark.long
 def test_the_reproducer_tells_the_same(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "upstream" / "ck_tile_gemm.cpp").read_text("utf-8")
     # answers for the device in place of HIP

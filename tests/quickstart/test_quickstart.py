@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from ckgen import paths
 from ckgen.families.gemm.reference_data import make_operands
 from ckgen.families.gemm.signature import parse_signature
 from ckgen.model.dtype import Fp8Flavour
@@ -15,26 +17,59 @@ from ckgen.model.tuned_row import Shape
 from ckgen.quickstart.problems import gpu_targets, problems_of
 from ckgen.quickstart.verify import Buffers
 from ckgen.specs.native import own_cpu
-from cpp_build import ROOT, objects_of_a_checkout
+from cpp_build import ROOT, objects_of_a_checkout, run
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-FOLDER = ROOT / "ckgen_quickstart"  # where the README's first command builds
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIRST = next(line for line in README.splitlines() if "ckgen quickstart" in line)
+"""The README's first command, which people type next by the name of its last program."""
 
 
-def quickstart(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(paths.package_dir().parent)} | objects_of_a_checkout(ROOT)
-    command = [sys.executable, "-m", "ckgen", "quickstart", "--dir", str(FOLDER), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+@dataclass(frozen=True)
+class Clone:
+    """A fresh clone in which the README's first command has run, as it stands and with pip's index."""
+
+    folder: Path
+    environment: dict[str, str]
+    printed: str
+
+    @property
+    def library(self) -> Path:
+        return self.folder / "ckgen_quickstart" / "build" / "libckgen_quickstart_runtime.so"
 
 
 @pytest.fixture(scope="module")
-def built() -> subprocess.CompletedProcess[str]:
-    return quickstart("--json")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    folder = tmp_path_factory.mktemp("fresh") / "clone"
+    left_out = {"build", ".git", ".venv", ".hypothesis", "ckgen_quickstart"}
+    shutil.copytree(ROOT, folder, ignore=lambda place, names: left_out & {*names} if Path(place) == ROOT else set())
+    path = f"/usr/lib/ccache:{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    environment = {"PATH": path, "PYTHONPATH": "", **objects_of_a_checkout(folder)}
+    return Clone(folder, environment, run("bash", "-c", FIRST, cwd=folder, env=environment))
 
 
-def test_everything_is_selected_run_and_right(built: subprocess.CompletedProcess[str]) -> None:
-    done = built
+@pytest.fixture(scope="module")
+def again(clone: Clone) -> subprocess.CompletedProcess[str]:
+    """The command a second time, for a machine; it finds the library of the first."""
+    before = clone.library.stat().st_mtime_ns
+    command = [clone.folder / ".venv" / "bin" / "ckgen", "quickstart", "--json"]
+    environment = os.environ | clone.environment
+    done = subprocess.run(command, cwd=clone.folder, env=environment, capture_output=True, text=True, check=False)
+    assert clone.library.stat().st_mtime_ns == before
+    return done
+
+
+def test_a_fresh_clone_works_and_prints_whole_names(clone: Clone) -> None:
+    lines = clone.printed.splitlines()
+    assert any(line.rstrip().endswith("_intrawave_v3") for line in lines) and not any("…" in x for x in lines[:50])
+    assert "what next" in clone.printed and " 0 wrong" in clone.printed
+
+
+def test_everything_is_selected_run_and_right_and_nothing_built_again(
+    again: subprocess.CompletedProcess[str],
+) -> None:
+    done = again
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # progress is for terminals
     document = json.loads(done.stdout)
@@ -48,17 +83,6 @@ def test_everything_is_selected_run_and_right(built: subprocess.CompletedProcess
         refused = result["tier"] == "unsupported"
         assert (result["instance"] is None) == refused == bool(result["reason"]) == (result["max_error"] is None)
     assert "near" in document["explain"] and "✔" in document["explain"]
-
-
-@pytest.mark.usefixtures("built")
-def test_again_it_builds_nothing_and_prints_whole_names() -> None:
-    library = FOLDER / "build" / "libckgen_quickstart_runtime.so"
-    before = library.stat().st_mtime_ns
-    done = quickstart()
-    assert library.stat().st_mtime_ns == before
-    lines = done.stdout.splitlines()
-    assert any(line.rstrip().endswith("_intrawave_v3") for line in lines) and not any("…" in x for x in lines[:50])
-    assert "what next" in done.stdout and " 0 wrong" in done.stdout
 
 
 @pytest.mark.parametrize("target", [*gpu_targets(), own_cpu()], ids=str)

@@ -12,9 +12,10 @@ SEED = 19
 
 
 @pytest.mark.slow
-def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
-    found = survive(tmp_path, kills=20, seed=SEED, problems=30)
-    assert found.kills == 20, f"seed {SEED}: the tune was over before"
+@pytest.mark.parametrize(("kills", "problems"), [(6, 15), pytest.param(20, 30, marks=pytest.mark.long)])
+def test_kills_lose_nothing_and_repeat_nothing(kills: int, problems: int, tmp_path: Path) -> None:
+    found = survive(tmp_path, kills=kills, seed=SEED, problems=problems)
+    assert found.kills == kills, f"seed {SEED}: the tune was over before"
     assert (found.lost, found.twice) == (0, 0), f"seed {SEED}"
-    tune(tmp_path / "whole.jsonl", tmp_path / "whole", problems=30)
+    tune(tmp_path / "whole.jsonl", tmp_path / "whole", problems=problems)
     assert found.records == records_of(tmp_path / "whole.jsonl"), f"seed {SEED}: as without a kill"

@@ -78,11 +78,11 @@ class Killer(threading.Thread):
                 self.killed.add(pid)
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.long])])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.long])])
 def test_kills_lose_nothing_and_repeat_nothing(kills: int, tmp_path: Path) -> None:
     """Most of its time are workers that start anew."""
     (tmp_path / "seen").mkdir()
-    asked = ladders(6 * kills)
+    asked = ladders(max(36, 6 * kills))
     killer = Killer(tmp_path / "seen", kills, SEED)
     killer.start()
     journal = tmp_path / "j.jsonl"

@@ -1,4 +1,4 @@
-"""Host units of classic ck compiled into shared objects that answer for many problems at once."""
+"""Host units of classic ck compiled into one shared object that answers for many problems at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import hashlib
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,6 +19,7 @@ from amd_support import amd_toolchain, entries_of
 from ckgen.build.compile import OBJECT, Unit, host_job
 from ckgen.build.entry import Entry
 from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.unit import prepare_symbol
 from ckgen.families.gemm import cpp as cpp_gemm
 from ckgen.families.gemm.device.ck_host import host_unit
 from ckgen.families.gemm.device.ck_variants import CkVariant, all_variants
@@ -71,19 +73,36 @@ def unit_text(kind: Kind) -> str:
     return render_device_unit(host_unit(kind.instance, {kind.arch: kind.variants}))
 
 
-def probe_text(kind: Kind) -> str:
-    """The same with functions that ask it about many problems."""
-    signature = "".join(cpp_gemm.signature_words(kind.instance.signature))
-    probe = PROBE.replace("@constraints@", cpp_gemm.constraints(kind.instance.constraints))
-    return unit_text(kind) + probe.replace("@signature@", signature)
+def probe_text() -> str:
+    """The units of all kinds, whose headers are read once, with functions that ask one about many problems."""
+    numbered = tuple(enumerate(KINDS))
+    parts = {
+        "units": (re.sub(r"\b(Config|Module|Unit)\b", rf"\g<1>{i}", unit_text(kind)) for i, kind in numbered),
+        "constraints": (f"    ckgen::describe::{cpp_gemm.constraints(kind.instance.constraints)}," for kind in KINDS),
+        "ask": (f"    case {i}: return ask<Unit{i}>(asked, count, arch, answers);" for i, _ in numbered),
+        "signatures": (f"    case {i}: return ckgen::describe::{_signature(kind)};" for i, kind in numbered),
+        "prepare": (f"    case {i}: return {symbol(kind)}(launch, arch, 304, call);" for i, kind in numbered),
+    }
+    text = PROBE
+    for name, lines in parts.items():
+        text = text.replace(f"@{name}@", "\n".join(lines))
+    return text
+
+
+def symbol(kind: Kind) -> str:
+    """What the kind's host unit defines."""
+    return prepare_symbol(kind.instance.id)
+
+
+def _signature(kind: Kind) -> str:
+    return "".join(cpp_gemm.signature_words(kind.instance.signature))
 
 
 @cache
-def compiled() -> dict[Kind, Path]:
-    """Every kind as an object of the build's cache, and beside it a shared object that is linked from it."""
-    toolchain = amd_toolchain()
-    jobs = [host_job(Unit(f"probe of {kind.label}", "ck", "", "", probe_text(kind)), toolchain) for kind in KINDS]
-    return {kind: _linked(entry) for kind, entry in zip(KINDS, entries_of(*jobs), strict=True)}
+def compiled() -> Path:
+    """All kinds in one object of the build's cache, and beside it a shared object that is linked from it."""
+    (entry,) = entries_of(host_job(Unit("probe of classic ck", "ck", "", "", probe_text()), amd_toolchain()))
+    return _linked(entry)
 
 
 def _linked(entry: Entry) -> Path:
@@ -131,13 +150,12 @@ class Prepared(ctypes.Structure):
 
 
 class HostUnit:
-    """A kind's compiled host unit."""
+    """A kind's host unit among those that are compiled."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        shared = compiled()[kind]
-        self.object = shared.with_suffix(".o")
-        self._library = ctypes.CDLL(str(shared))
+        self._number = KINDS.index(kind)
+        self._library = ctypes.CDLL(str(compiled()))
         self._library.probe_prepare.restype = ctypes.c_int32
 
     @staticmethod
@@ -150,20 +168,20 @@ class HostUnit:
         """Per problem the index of the variant that the op's own code launches, or one of the answers above."""
         answers = np.empty(len(problems), np.int32)
         name = (arch or self.kind.arch).encode()
-        self._library.probe_ask(_address(problems), len(problems), name, _address(answers))
+        self._library.probe_ask(self._number, _address(problems), len(problems), name, _address(answers))
         return answers
 
     def prepare(self, asked: Asked, arch: str | None = None) -> Prepared:
         """What the unit's PrepareFn makes of a launch with these arguments."""
         prepared = Prepared()
         name = (arch or self.kind.arch).encode()
-        prepared.code = self._library.probe_prepare(ctypes.byref(asked), name, ctypes.byref(prepared))
+        prepared.code = self._library.probe_prepare(self._number, ctypes.byref(asked), name, ctypes.byref(prepared))
         return prepared
 
     def supported(self, problems: Problems) -> NDArray[np.int32]:
         """Per problem ckgen's own rule for it in C++: 0, or the number of the rule that it breaks."""
         answers = np.empty(len(problems), np.int32)
-        self._library.probe_supports(_address(problems), len(problems), _address(answers))
+        self._library.probe_supports(self._number, _address(problems), len(problems), _address(answers))
         return answers
 
 

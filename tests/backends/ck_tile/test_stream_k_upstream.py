@@ -1,4 +1,7 @@
-"""The reproducer of docs/upstream/ck_tile_stream_k.md: what it says is what the emulator finds in the pinned tree."""
+"""The reproducer of docs/upstream/ck_tile_stream_k.md: what it says is what the emulator finds in the pinned tree.
+
+That it finds such hand-overs, tests/emulator/test_stream_k.py shows of our own kernel in every run.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from amd_support import code_object_of
 from ckgen.cli import cli
 from cpp_build import ROOT
 
-pytestmark = [pytest.mark.amd, pytest.mark.slow]
+pytestmark = [pytest.mark.amd, pytest.mark.long]
 
 UPSTREAM = ROOT / "docs" / "upstream"
 LAUNCH = UPSTREAM / "ck_tile_stream_k.yaml"
