@@ -17,7 +17,7 @@ from ckgen.plan.select import select
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
-RANDOM_SHAPES = 50_000
+RANDOM_SHAPES = 20_000
 
 
 def test_every_instance_is_there_under_its_name_and_id(parity: Parity) -> None:
