@@ -98,9 +98,8 @@ def quantum(values: Values) -> float:
         if np.isinf(unit):
             unit = _quantum(part)
             continue
-        with np.errstate(invalid="ignore"):
-            steps = part / unit
-            finer = part[np.rint(steps) != steps]
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            finer = part[np.rint(part / unit) * unit != part]
         if finer.size:
             unit = min(unit, _quantum(finer))
     return float(unit)
