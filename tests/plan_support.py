@@ -11,7 +11,7 @@ from typing import Any
 from ckgen import paths
 from ckgen.families.common.m_policy import kernel_sizes, split_sizes
 from ckgen.families.gemm.query import GemmQuery
-from ckgen.families.gemm.signature import parse_signature
+from ckgen.families.gemm.signature import GemmSignature, parse_signature
 from ckgen.families.tables import rounded_module
 from ckgen.model.selection import NO_WISHES, Wishes
 from ckgen.model.target import Target
@@ -65,7 +65,7 @@ def real_plan() -> GenerationPlan:
 def query(
     plan: GenerationPlan,
     target: Target,
-    signature: str,
+    signature: str | GemmSignature,
     m: int,
     n: int,
     k: int,
@@ -73,10 +73,10 @@ def query(
     batch: int = 0,
     wishes: Wishes = NO_WISHES,
 ) -> GemmQuery:
-    """A problem on a device, the signature given as an alias."""
-    archs = load_archs()
-    parsed = parse_signature(signature, archs[target.gfx].fp8_flavour)
-    return GemmQuery(plan, target, parsed, Shape(batch, m, n, k), wishes)
+    """A problem on a device, the signature given as it is or as an alias."""
+    if isinstance(signature, str):
+        signature = parse_signature(signature, load_archs()[target.gfx].fp8_flavour)
+    return GemmQuery(plan, target, signature, Shape(batch, m, n, k), wishes)
 
 
 def reasons(plan: GenerationPlan) -> list[str]:

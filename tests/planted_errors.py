@@ -42,6 +42,7 @@ def unreported(
 def planted_errors(operands: Operands, expected: Expected, parts: int = 1) -> Iterator[Planted]:
     """One of each kind that the problem can have; where a kind has a place, it is drawn."""
     random, signature, right = np.random.default_rng(11), operands.signature, expected.c
+    plain = expect(operands).c
     k = operands.a.shape[-1]
     step, part = min(K_STEP, k), -(-k // parts)
 
@@ -55,7 +56,7 @@ def planted_errors(operands: Operands, expected: Expected, parts: int = 1) -> It
     for name in ("a_scale", "b_scale"):
         changes[f"neighbours of {name} swapped"] = lambda name=name: _with_swapped(operands, name, random)  # type: ignore[misc]
     for error, change in changes.items():
-        yield from _first_that_matters(error, operands, change)
+        yield from _first_that_matters(error, encode(plain, signature.c), change)
 
     tile = right.copy()
     top, left = (int(random.integers(0, -(-size // TILE))) * TILE for size in right.shape[1:])
@@ -66,16 +67,17 @@ def planted_errors(operands: Operands, expected: Expected, parts: int = 1) -> It
     flipped = right.copy()
     flipped[at] = -flipped[at]
     stored = encode(right, signature.c)
-    of_all = (("C x 1.004", larger),) if _is_worth_a_factor(operands, right) else ()
+    of_all = (("C x 1.004", larger),) if _is_worth_a_factor(operands, plain, right) else ()
     for error, wrong in (("a tile of zeros", tile), *of_all, ("a sign flipped", flipped)):
-        if (encode(wrong, signature.c) != stored).any():  # some zeros and small integers stay what they are
-            yield Planted(error, encode(wrong, signature.c))
+        if ((c := encode(wrong, signature.c)) != stored).any():  # some zeros and small integers stay what they are
+            yield Planted(error, c)
     yield Planted("one element wrong", _one_wrong(expected, at, signature.c))
 
 
-def _is_worth_a_factor(operands: Operands, right: Values) -> bool:
+def _is_worth_a_factor(operands: Operands, plain: Values, right: Values) -> bool:
     """Not where an epilogue leaves next to nothing of every sum: its own rounding is larger than a factor of that."""
-    sums = expect(replace(operands, signature=replace(operands.signature, epilogue=()))).c
+    signature = operands.signature
+    sums = expect(replace(operands, signature=replace(signature, epilogue=()))).c if signature.epilogue else plain
     return bool(np.abs(right).max(initial=0.0) >= 2.0**-10 * np.abs(sums).max(initial=0.0))
 
 
@@ -92,14 +94,13 @@ def _large_element(expected: Expected, random: np.random.Generator) -> tuple[int
     return tuple(int(index) for index in places[random.integers(0, len(places))])
 
 
-def _first_that_matters(error: str, operands: Operands, change: Callable[[], Operands | None]) -> Iterator[Planted]:
+def _first_that_matters(error: str, right: Storage, change: Callable[[], Operands | None]) -> Iterator[Planted]:
     """Of a few places: in some, such as a sparse row's, the right result is the same."""
-    right = encode(expect(operands).c, operands.signature.c)
     for _ in range(PLACES):
         changed = change()
         if changed is None:
             return
-        c = encode(expect(changed).c, operands.signature.c)
+        c = encode(expect(changed).c, changed.signature.c)
         if (c != right).any():
             yield Planted(error, c)
             return

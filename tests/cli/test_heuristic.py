@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ckgen import paths
 from ckgen.cli import cli
 from learn.learn_support import LAYERS, SIGNATURE, write_journal
+
+AITER = paths.tuning_dir() / "aiter"
+SCALED = ("--tables", str(AITER / "model_configs" / "a8w8_blockscale_tuned_gemm_ds_v3.csv"))
+ROWWISE = ("--tables", str(AITER / "a8w8_tuned_gemm.csv"))
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -37,10 +42,10 @@ def test_a_whole_rule_has_every_leaf() -> None:
         (("show", "a8w8_blockscale", "--arch", "gfx1"), "unknown arch 'gfx1'"),
         (("show", "a8w8_blockscale", "--arch", "gfx942", "--shape", "1,2"), "'1,2' is not M,N,K"),
         (("eval", "nope", "--arch", "gfx942"), "no module 'nope' of GEMM tables"),
-        (("eval", "a8w8_blockscale", "--arch", "gfx90a"), "no row of a8w8_blockscale on gfx90a is selected"),
-        (("fit", "a8w8_blockscale", "--arch", "gfx942", "--library", "asm"), "their winners are of ck"),
+        (("eval", "a8w8_blockscale", "--arch", "gfx90a", *SCALED), "no row of a8w8_blockscale on gfx90a is selected"),
+        (("fit", "a8w8_blockscale", "--arch", "gfx942", "--library", "asm", *SCALED), "their winners are of ck"),
         (("show", "a8w8_blockscale", "--arch", "gfx942:x"), "'gfx942:x' is not GFX or GFX:CUS"),
-        (("eval", "a8w8", "--arch", "gfx942:304"), "no row of a8w8 on gfx942:304 is selected"),
+        (("eval", "a8w8", "--arch", "gfx942:304", *ROWWISE), "no row of a8w8 on gfx942:304 is selected"),
         (("fit", "fp32", "--arch", "x86_64_v4", "--journal", "j"), "not a canonical signature: 'fp32'"),
         (("fit", "gemm_fp32_rcr", "--arch", "x86_64_v4", "--journal", "j"), "cannot read j"),
         (("eval", "a8w8", "--arch", "gfx950", "--tables", ".", "--journal", "j"), "not both"),

@@ -183,6 +183,10 @@ def test_quantum_is_the_largest_power_of_two_that_divides_all() -> None:
     assert quantum(np.array([0.75, -6.0, 0.0, np.nan])) == 0.25
     assert quantum(np.array([3.0 * 2**-1060])) == 2.0**-1060
     assert quantum(np.zeros(3)) == np.inf
+    later = np.concatenate([np.zeros(300_000), np.full(300_000, 2.0), [0.75, np.nan, np.inf, -6.0]])
+    wide = np.concatenate([np.full(5000, 2.0**1000), [2.0**-1000]])
+    assert quantum(wide) == quantum(wide[::-1]) == 2.0**-1000
+    assert quantum(later) == quantum(later[::-1]) == quantum(np.stack([later, later]).T) == 0.25
 
 
 def test_nan_is_wrong_and_overflow_may_be_infinite() -> None:

@@ -53,6 +53,8 @@ X86 = Target("x86_64_v3", 2)
 HOST = HostConfig(4, 16, 64, 512, 512)
 PER_FIELD = 12
 """Instances of a Config class whose every field is changed."""
+SOME = 4
+"""Of so many signatures of an operation one has its every field changed."""
 
 
 @cache
@@ -177,8 +179,9 @@ class Pair:
 
 @cache
 def pairs() -> tuple[Pair, ...]:
-    """For every field of a Signature all legal changes of it, over every signature that is built; flavours resolved."""
-    bases = dict.fromkeys(unit.signature for unit in every_plan().units_of(GemmSignature) if X86.gfx in unit.defaults)
+    """For every field of a Signature all legal changes of it, over a part of what is built; flavours resolved."""
+    built = dict.fromkeys(unit.signature for unit in every_plan().units_of(GemmSignature) if X86.gfx in unit.defaults)
+    bases = [one for op in Op for one in [one for one in built if one.op is op][::SOME]]
     found = []
     for field in fields(GemmSignature):
         of_field = [

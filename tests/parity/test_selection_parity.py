@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -49,7 +50,7 @@ def test_random_shapes_on_all_targets(parity: Parity) -> None:
     each = RANDOM_SHAPES // (len(units) * len(BUILT)) + 1
     compared = 0
     for unit in units:
-        known = [(n, k, b) for table in unit.tables for n, k, b in table.groups]
+        known = _known(unit)
         for target in BUILT:
             compared += parity.compare(unit, target, list(_shapes(unit, known, each)))
     assert compared >= RANDOM_SHAPES
@@ -61,10 +62,10 @@ def test_selections_in_one_order_of_additions(parity: Parity) -> None:
     wishes = Wishes(batch_invariant=True)
     compared = answered = 0
     for unit in parity.plan.units:
-        known = [(n, k, b) for table in unit.tables for n, k, b in table.groups]
+        known = _known(unit)
         for target in random.sample(BUILT, 2):
             compared += parity.compare(unit, target, list(_shapes(unit, known, 8)), wishes)
-            n, k, batch = random.choice(known) if known else _untuned(unit)
+            n, k, batch, _ = random.choice(known) if known else _untuned(unit)
             shapes = [Shape(batch, m, n, k) for m in (1, 2, 17, 33, 128, 257, 1024)]
             compared += parity.compare(unit, target, shapes, wishes)
             found = [select(GemmQuery(parity.plan, target, unit.signature, shape, wishes)) for shape in shapes]
@@ -83,11 +84,21 @@ def test_few_rows_of_mxfp8(parity: Parity) -> None:
         parity.compare(unit, target, shapes)
 
 
-def _shapes(unit: UnitPlan, known: Sequence[tuple[int, int, int]], count: int) -> Iterator[Shape]:
-    """Tuned, between, beyond, untuned and illegal sizes."""
+_Ladder = tuple[int, int, int, Sequence[int]]
+"""N, K, the batch, and every M that was measured."""
+
+
+def _known(unit: UnitPlan) -> list[_Ladder]:
+    return [(n, k, b, sorted(group.rows)) for table in unit.tables for (n, k, b), group in table.groups.items()]
+
+
+def _shapes(unit: UnitPlan, known: Sequence[_Ladder], count: int) -> Iterator[Shape]:
+    """Tuned, between, beyond, untuned and illegal sizes; half of those of a ladder where its answer may change."""
     for index in range(count):
-        n, k, batch = random.choice(known) if known and index % 3 else _untuned(unit)
+        n, k, batch, measured = random.choice(known) if known and index % 3 else _untuned(unit)
         m = random.choice([random.randint(1, 300), random.randint(1, 40_000), 1 << random.randint(0, 17)])
+        if measured and random.random() < 0.5:
+            m = _edge(measured)
         if index % 11 == 0:
             m, n, k = random.choice(
                 [(0, n, k), (m, n + 1, k), (m, n, k + 1), (m, -1, k), (1 << 32, n, k), (m, n, 1 << 40)]
@@ -97,7 +108,14 @@ def _shapes(unit: UnitPlan, known: Sequence[tuple[int, int, int]], count: int) -
         yield Shape(batch, m, n, k)
 
 
-def _untuned(unit: UnitPlan) -> tuple[int, int, int]:
+def _edge(measured: Sequence[int]) -> int:
+    """A measured size, the least near it, halfway in ratio to the one before, or beside one of these."""
+    at = random.randrange(len(measured))
+    m, before = measured[at], measured[at - 1] if at else 1
+    return max(random.choice([m, m - 16, m // 2, math.isqrt(m * before)]) + random.choice([-1, 0, 1]), 1)
+
+
+def _untuned(unit: UnitPlan) -> _Ladder:
     grains: Iterable[int] = (1, 2, 8, 16, 32, 128, 256)
     n, k = (random.randint(1, 40) * random.choice(list(grains)) for _ in range(2))
-    return n, k, random.randint(1, 4) if unit.signature.batched else 0
+    return n, k, random.randint(1, 4) if unit.signature.batched else 0, ()

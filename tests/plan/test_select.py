@@ -176,7 +176,7 @@ def test_every_selected_real_row_answers_for_its_own_shape() -> None:
             for (n, k, batch), group in table.groups.items():
                 for rung in (*group.runnable.rungs, *group.external.rungs):
                     for m in {rung.first, rung.last}:
-                        asked = query(plan, table.target, unit.name, m, n, k, batch=batch)
+                        asked = query(plan, table.target, unit.signature, m, n, k, batch=batch)
                         found, source = select(asked), group.rows[m]
                         if source.library in ("ck", "cktile") or source.kernel in asm_kernels():
                             assert found.tier is Tier.EXACT and found.row is source, (source.location, found)
@@ -201,7 +201,7 @@ def test_every_m_that_aiter_answers_from_our_kernels_is_answered_no_later_than_f
                     peer = next((group.rows[p] for p in aiter_sizes(unit.module, m, n) if p in group.rows), None)
                     if peer is None:
                         continue
-                    found = select(query(plan, table.target, unit.name, m, n, k, batch=batch))
+                    found = select(query(plan, table.target, unit.signature, m, n, k, batch=batch))
                     if peer.library in ("ck", "cktile") and max(m, n) * k < REACHED:
                         assert found.tier not in late, (unit.name, m, n, k, found)
 
@@ -235,7 +235,7 @@ def test_the_aiter_policy_takes_the_row_that_aiter_takes(data: st.DataObject) ->
     m = data.draw(st.integers(1, 100_000) | st.integers(1, 600))
     group = table.groups[n, k, batch]
     expected = next((group.rows[size] for size in aiter_sizes(unit.module, m, n) if size in group.rows), None)
-    found = select(query(plan, table.target, unit.name, m, n, k, batch=batch))
+    found = select(query(plan, table.target, unit.signature, m, n, k, batch=batch))
     if expected is not None:
         assert found.winner is expected
         if expected.library in ("ck", "cktile") and found.tier in (Tier.EXACT, Tier.NEAR):

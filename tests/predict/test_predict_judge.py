@@ -17,7 +17,7 @@ from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
 from ckgen.predict.measured import Won, files_of, layers_in_folds
 
-TABLES = paths.tuning_dir() / "aiter"
+QWEN = paths.tuning_dir() / "aiter" / "model_configs" / "a8w8_blockscale_bpreshuffle_tuned_gemm_qwen3_235b.csv"
 SMALL = ("--arch", "gfx950", "--module", "a8w8_bpreshuffle")
 
 
@@ -78,8 +78,7 @@ def test_held_out_rows_have_no_part_in_a_fit() -> None:
 
 
 def test_tables_of_a_model_alone_are_judged(tmp_path: Path) -> None:
-    table = TABLES / "model_configs" / "a8w8_blockscale_bpreshuffle_tuned_gemm_qwen3_235b.csv"
-    text = run("eval", "--tables", str(table)).stdout
+    text = run("eval", "--tables", str(QWEN)).stdout
     assert text.startswith("a8w8_blockscale_bpreshuffle on gfx950:256") and "87" in text
 
 
@@ -94,12 +93,15 @@ def test_no_layer_is_in_two_folds_and_a_files_layers_are_held_out_together() -> 
     [
         (("eval", "--by-file", "--folds", "2"), "give one of them"),
         (("eval", "--arch", "x86_64_v4"), "ckgen predict calibrate"),
-        (("eval", "--module", "nothing"), "no timed row"),
+        (("eval", "--module", "nothing", "--tables", str(QWEN)), "no timed row"),
         (
             ("gemm", "--target", "gfx942", "--signature", "grouped_gemm_bf16_rcr", "--shape", "1,2,3"),
             "only plain GEMMs",
         ),
-        (("gemm", "--target", "gfx942", "--signature", "gemm_bf16_rcr", "--shape", "0,2,3"), "--shape"),
+        (
+            ("gemm", "--target", "gfx942", "--signature", "gemm_bf16_rcr", "--shape", "0,2,3", "--tuning", str(QWEN)),
+            "--shape",
+        ),
     ],
 )
 def test_what_cannot_be_predicted_is_refused_with_what_to_do(words: tuple[str, ...], says: str) -> None:

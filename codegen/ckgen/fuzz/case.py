@@ -147,9 +147,12 @@ class Case:
 
     def text(self) -> str:
         """`field=value` words of what is not at its default; `parse_case` reads them."""
-        words = [f"{one.name}={_word(getattr(self, one.name))}" for one in fields(self)]
-        usual = {f"{one.name}={_word(one.default)}" for one in fields(self)}
-        return " ".join(word for word in words if word not in usual)
+        found = []
+        for name, default, usual in _usual():
+            value = getattr(self, name)
+            if value is not default and (word := _word(value)) != usual:
+                found.append(f"{name}={word}")
+        return " ".join(found)
 
 
 def parse_case(text: str) -> Case:
@@ -172,6 +175,12 @@ def _words(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise UsageError(f"--problem: {error}") from error
+
+
+@cache
+def _usual() -> tuple[tuple[str, object, str], ...]:
+    """Each field, its default, and that as a word."""
+    return tuple((one.name, one.default, _word(one.default)) for one in fields(Case))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What kernel sets offer on the requested archs: rules judge each kernel once, however many profiles then choose."""
+"""What kernel sets offer on the requested archs: rules judge each kernel once, whatever profiles and plans choose."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOWHERE = Location("")
 class LegalCandidate:
     """What a set's candidate is on one arch, if `findings` are none; `signature` has the arch's flavour.
 
-    Not thread-safe.
+    Threads may judge it at once, and find the same.
     """
 
     candidate: AnyCandidate
@@ -90,16 +90,39 @@ class Offers:
             for arch in self.archs:
                 if not _concerns(candidate, arch):
                     continue
-                signature = candidate.signature.resolved(arch.fp8_flavour)
+                every = _kernels(candidate, arch)
                 kernels = (
-                    LegalCandidate(candidate, arch, signature, config)
-                    for config in candidate.configs(arch.name)
-                    if self.filters.why_left_out((signature,), config, candidate.table_kernel) is None
+                    one
+                    for one in every.kernels
+                    if self.filters.why_left_out((one.signature,), one.config, candidate.table_kernel) is None
                 )
-                found.setdefault((signature, arch.name), []).extend(kernels)
+                found.setdefault((every.signature, arch.name), []).extend(kernels)
         for (signature, name), legal in found.items():
             for source, of_source in groupby(legal, key=lambda one: one.candidate.set_name):
                 yield Offer(signature, source, name, tuple(of_source))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kernels:
+    """All that a candidate is on an arch."""
+
+    candidate: AnyCandidate
+    arch: ArchSpec
+    signature: Signature
+    kernels: tuple[LegalCandidate, ...]
+
+
+_KNOWN: dict[tuple[int, int], _Kernels] = {}
+"""By the candidate and the arch themselves: sets that were read stay in memory, and so does what rules said of them."""
+
+
+def _kernels(candidate: AnyCandidate, arch: ArchSpec) -> _Kernels:
+    known = _KNOWN.get(key := (id(candidate), id(arch)))
+    if known is None:
+        signature = candidate.signature.resolved(arch.fp8_flavour)
+        every = (LegalCandidate(candidate, arch, signature, config) for config in candidate.configs(arch.name))
+        known = _KNOWN[key] = _Kernels(candidate, arch, signature, tuple(every))
+    return known
 
 
 def _concerns(candidate: AnyCandidate, arch: ArchSpec) -> bool:

@@ -51,10 +51,14 @@ class GenerationPlan:
     selected: Mapping[Target, int] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    _by_signature: dict[Signature, AnyUnit] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._by_signature.update((unit.signature, unit) for unit in reversed(self.units))
 
     def unit(self, signature: Signature) -> AnyUnit | None:
         """The unit of exactly that signature."""
-        return next((unit for unit in self.units if unit.signature == signature), None)
+        return self._by_signature.get(signature)
 
     def units_of(self, kind: type[S]) -> tuple[UnitPlan[S, Any, Any, Any], ...]:
         """The units whose signatures are of that kind, by name."""

@@ -173,10 +173,10 @@ def set_keys(context: RowContext, entries: Iterable[Entry]) -> None:
 
 def name_finding(context: RowContext, row: Row) -> Diagnostic | None:
     """What is wrong with a row's names: a kernel that ckgen makes does not parse, or one could not be emitted."""
-    meanings, place = context.meanings, context.place(row)
+    meanings = context.meanings
     if meanings.is_generated(row) and meanings.kernel(row) is None:
-        return unparsable(row, place, meanings.about_name(row))
-    return None if is_plain(row.kernel) and is_plain(row.library) else _unprintable(row, place)
+        return unparsable(row, context.place(row), meanings.about_name(row))
+    return None if is_plain(row.kernel) and is_plain(row.library) else _unprintable(row, context.place(row))
 
 
 def signature_finding(context: RowContext, row: Row) -> Diagnostic | None:

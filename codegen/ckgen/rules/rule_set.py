@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from ckgen.model.arch import ArchSpec
@@ -85,8 +85,11 @@ class RuleSet(Generic[S, C]):
             return None
         if not isinstance(signature, self._signature):
             return None
-        found = ((one, check(signature, config, arch)) for one, check in self._checks)
-        return tuple(replace(finding, rule=one.id) for one, finding in found if finding is not None)
+        found: list[RuleFinding] = []
+        for one, check in self._checks:  # a plain loop, since whole spaces of Configs are judged
+            if (finding := check(signature, config, arch)) is not None:
+                found.append(RuleFinding(one.id, finding.reason, finding.measured, finding.limit))
+        return tuple(found)
 
 
 def first_judgement(

@@ -1,13 +1,17 @@
+"""AITER's rounding of M, from modules.json, against a transcription of what its sources do."""
+
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckgen.families.gemm.modules import modules
-from plan_support import aiter_kernel_m, aiter_split_k_m
+from ckgen.families.gemm.modules import modules, roundings
+from plan_support import aiter_kernel_m, aiter_split_k_m, real_plan
 
-SHAPES = [(4096, 1024), (4097, 7168), (512, 512), (128256, 5120)]
+TOP = 100_000
+SIZES = sorted({*range(1, 4_400), *(m + by for m in range(4_480, TOP + 1, 128) for by in (-1, 0, 1))})
+"""Every M up to beyond the finest grids; both sides of every M that a wider grid, a power of two or a bound is at."""
 PYTHON = ("a8w8_bpreshuffle", "a8w8_blockscale", "a8w8_blockscale_bpreshuffle", "a4w4_blockscale", "bf16", "mxfp8")
 
 
@@ -50,13 +54,36 @@ def once(*sizes: int | None) -> tuple[int, ...]:
     return tuple(found)
 
 
-@pytest.mark.parametrize(("n", "k"), SHAPES)
-def test_roundings_equal_a_plain_transcription(n: int, k: int) -> None:
-    for m in range(1, 100_001):
+def test_n_matters_only_on_which_side_of_4096_it_is() -> None:
+    assert {band.n_over for rounding in roundings().values() for band in rounding.bands} == {0, 4096}
+
+
+@pytest.mark.parametrize("n", [4096, 4097])
+def test_roundings_equal_a_plain_transcription(n: int) -> None:
+    """The other modules share these modules' roundings (next test)."""
+    for m in SIZES:
         in_python = once(m, fine(m), coarse(m, n))
-        assert aiter_kernel_m("a8w8_blockscale", m, n, k) == in_python
-        assert aiter_split_k_m("a8w8", m, n, k) == in_python
-        assert aiter_kernel_m("a8w8", m, n, k) == once(m, in_cpp(m))
+        for module in ("a8w8_bpreshuffle", "a8w8_blockscale"):
+            assert aiter_kernel_m(module, m, n, 1024) == aiter_split_k_m(module, m, n, 1024) == in_python
+        assert aiter_kernel_m("a8w8", m, n, 1024) == once(m, in_cpp(m))
+        assert aiter_split_k_m("a8w8", m, n, 1024) == in_python
+        assert aiter_kernel_m("batched_a8w8", m, n, 1024) == once(m, in_cpp(m))
+        assert aiter_split_k_m("batched_a8w8", m, n, 1024) == (m,)
+
+
+def test_every_module_has_one_of_the_roundings_above() -> None:
+    tested = {modules()[name].kernel_m for name in ("a8w8", "a8w8_bpreshuffle", "batched_a8w8", "a8w8_blockscale")}
+    assert {module.kernel_m for module in modules().values()} <= tested
+
+
+def test_every_real_n_and_k_is_of_a_class_above() -> None:
+    sizes = {(unit.module, n, k) for unit in real_plan().units for table in unit.tables for n, k, _ in table.groups}
+    assert len(sizes) > 100
+    for module, n, k in sizes:
+        like = 4096 if n <= 4096 else 4097
+        for m in (1, 2, 16, 17, 257, 1025, 4097, 8192, 8193, 16_385, 20_481, TOP):
+            assert aiter_kernel_m(module, m, n, k) == aiter_kernel_m(module, m, like, 1024)
+            assert aiter_split_k_m(module, m, n, k) == aiter_split_k_m(module, m, like, 1024)
 
 
 @given(st.sampled_from(sorted(modules())), st.integers(1, 2**31), st.integers(1, 2**20))

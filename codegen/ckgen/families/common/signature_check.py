@@ -62,7 +62,8 @@ class _Facts:
     def _hold(self, conditions: Conditions) -> bool:
         """Whether all do: plain loops, since whole spaces of signatures are judged."""
         for field, like in conditions:
-            code = self._code(field)
+            if (code := self._codes.get(field)) is None:
+                code = self._code(field)
             if isinstance(like, int):
                 if not like >> min(code, _LARGEST_CODE) & 1:
                     return False
@@ -77,8 +78,7 @@ class _Facts:
         return not must
 
     def _code(self, field: str) -> int:
-        code = self._codes.get(field)
-        if code is None:
+        if (code := self._codes.get(field)) is None:
             count = self._counts.get(field)
             code = KEY_FIELDS[field].code(self._signature) if count is None else count(self._signature)
             self._codes[field] = code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ckgen.families.common.order import ORDER_M, OrderIn
 from ckgen.families.gemm.instance import Instance
@@ -50,15 +51,16 @@ def choice_of_ladder(unit: GemmUnit, table: TablePlan, key: GroupKey) -> Choice 
 def _choice_of_ladder(unit: GemmUnit, table: TablePlan, key: GroupKey) -> Choice | None:
     group = table.groups[key]
     sizes = [(m, table.choices[at]) for m, at in group.runnable.sizes()]
-    orders = list(dict.fromkeys(order_in(unit.instances, choice) for _, choice in sizes))
-    if len(orders) <= 1:
+    won = Counter(choice for _, choice in sizes)
+    alike: dict[OrderIn, list[Choice]] = {}
+    for choice in won:
+        alike.setdefault(order_in(unit.instances, choice), []).append(choice)
+    known = [choices for order, choices in alike.items() if order.number]
+    if len(alike) <= 1 or not known:
         return sizes[0][1] if sizes else None
-    known = [order for order in orders if order.number]
-    if not known:
-        return sizes[0][1]
-    best = min(known, key=lambda order: _rank(unit, table.target, key, sizes, order))
-    won = Counter(choice for _, choice in sizes if order_in(unit.instances, choice) == best)
-    return max(won, key=lambda choice: won[choice])
+    works = {choice: _Work.of(unit.instances[choice.instance], choice, key[0]) for choice in won}
+    best = min(known, key=lambda choices: _rank(unit, table.target.cu_num, sizes, works, choices))
+    return max(best, key=lambda choice: won[choice])
 
 
 def order_of_ladder(unit: GemmUnit | None, target: Target, shape: Shape) -> OrderIn:
@@ -75,24 +77,37 @@ def reference_shape(cost_shape: Shape, batch: int) -> Shape:
     return Shape(batch, ORDER_M, cost_shape.n, cost_shape.k)
 
 
-def _rank(unit: GemmUnit, target: Target, key: GroupKey, sizes: _Sizes, order: OrderIn) -> tuple[bool, float]:
-    alike = list(dict.fromkeys(one for _, one in sizes if order_in(unit.instances, one) == order))
+class _Work(NamedTuple):
+    """What decides the waves of workgroups that a choice has at an M of its ladder."""
+
+    tile_m: int
+    per_row: int
+    """Workgroups of a row of tiles: its tiles along N, each in splits."""
+    of_one: int
+    splits: int
+
+    @classmethod
+    def of(cls, instance: Instance, choice: Choice, n: int) -> _Work:
+        """Those of a ladder of that N."""
+        tile, splits = instance.config.macro_tile, max(choice.k_batch, 1)
+        return cls(tile.m, -(-n // tile.n) * splits, tile_cost(tile.m, tile.n), splits)
+
+    def cost(self, m: int, cu_num: int) -> float:
+        """Waves of workgroups times the cost of one, per element of K, where splits share a tile's K."""
+        return -(-(-(-m // self.tile_m) * self.per_row) // cu_num) * self.of_one / self.splits
+
+
+def _rank(
+    unit: GemmUnit, cu_num: int, sizes: _Sizes, works: Mapping[Choice, _Work], alike: Sequence[Choice]
+) -> tuple[bool, float]:
+    """Of the choices of one order."""
     partial = not any(takes_every_batch(unit.instances[one.instance].constraints) for one in alike)
     loss = 0.0
     for m, winner in sizes:
-        if winner in alike:
-            continue
-        costs = {one: _cost(unit.instances, one, Shape(key[2], m, key[0], key[1]), target.cu_num) for one in alike}
-        least = min(costs.values())
-        loss += math.log(max(least / _cost(unit.instances, winner, Shape(key[2], m, *key[:2]), target.cu_num), _LOST))
+        if winner not in alike:
+            least = min(works[one].cost(m, cu_num) for one in alike)
+            loss += math.log(max(least / works[winner].cost(m, cu_num), _LOST))
     return partial, round(loss, 6)
-
-
-def _cost(instances: Sequence[Instance], choice: Choice, shape: Shape, cu_num: int) -> float:
-    """Waves of workgroups times the cost of one, per element of K, where splits share a tile's K."""
-    tile, splits = instances[choice.instance].config.macro_tile, max(choice.k_batch, 1)
-    tiles = -(-shape.m // tile.m) * -(-shape.n // tile.n)
-    return -(-tiles * splits // cu_num) * tile_cost(tile.m, tile.n) / splits
 
 
 def ladder_orders(unit: GemmUnit, table: TablePlan) -> Mapping[GroupKey, tuple[OrderIn, ...]]:

@@ -18,6 +18,8 @@ from ckgen.model.dtype import DType
 _ROWS, _CHUNK_BYTES = 16, 16
 _AT_ONCE = 1 << 18
 """Values whose steps are looked at together, in a cache."""
+_FEW = 1 << 10
+"""So many most often tell the step of all, which is then only held against the others."""
 _ONE = np.ones((1, 1))
 _STEPS = 6
 """Roundings beside those of a sum: an integer sum's conversion, products with scales, the bias."""
@@ -88,13 +90,18 @@ def expect_of_integers(operands: Operands) -> Expected:
 
 def quantum(values: Values) -> float:
     """The largest power of two that divides every finite element; infinity where all are 0."""
-    flat, unit = values.reshape(-1), np.inf
+    flat, unit = values.ravel("K"), np.inf
     for begin in range(0, flat.size, _AT_ONCE):
         part = flat[begin : begin + _AT_ONCE]
-        with np.errstate(invalid="ignore"):
-            steps = part / unit
-            if np.isinf(unit) or not (np.rint(steps) == steps).all():
-                unit = min(unit, _quantum(part))
+        if np.isinf(unit):
+            unit = _quantum(part[:_FEW])
+        if np.isinf(unit):
+            unit = _quantum(part)
+            continue
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            finer = part[np.rint(part / unit) * unit != part]
+        if finer.size:
+            unit = min(unit, _quantum(finer))
     return float(unit)
 
 
