@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstddef>
 
 namespace host_test {
@@ -31,5 +32,13 @@ class GuardedMemory {
   char* room_ = nullptr;
   char* memory_ = nullptr;
 };
+
+/// Runs `touch`, which ends the process at the byte behind a GuardedMemory. A sanitizer's report of that would take
+/// longer than the tests.
+template <class Touch>
+void fault(const Touch& touch) {
+  std::signal(SIGSEGV, SIG_DFL);
+  touch();
+}
 
 }  // namespace host_test

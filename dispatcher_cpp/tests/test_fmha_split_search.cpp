@@ -158,6 +158,17 @@ std::int64_t makespan_of(const FmhaSplitProblem& p, const Decodes& d, const std:
   return makespan_of(p, plan);
 }
 
+/// Whether so many parts could end before then: all slots together have time for their sum.
+bool could_be_before(const FmhaSplitProblem& p, const Decodes& d, const std::vector<std::int32_t>& splits,
+                     std::int64_t time) {
+  std::int64_t sum = 0;
+  for (std::size_t b = 0; b < splits.size(); ++b) {
+    const std::int64_t rows = p.cost.item_row + (splits[b] > 1 ? p.cost.partial_row : 0);
+    sum += splits[b] * rows * p.m0 + std::int64_t{d.tiles[b]} * p.n0;
+  }
+  return sum * p.heads_q < slots_of(p) * time;
+}
+
 /// The plan's makespan to the least of all numbers of parts from 1 to 10.
 double ratio_to_best(const Decodes& d) {
   const Batch batch = batch_of(d);
@@ -170,7 +181,7 @@ double ratio_to_best(const Decodes& d) {
       continue;
     }
     b = 0;
-    best = std::min(best, makespan_of(p, d, splits));
+    if (could_be_before(p, d, splits, best)) best = std::min(best, makespan_of(p, d, splits));
   }
   return static_cast<double>(makespan_of(p, plan_of(p))) / static_cast<double>(best);
 }

@@ -255,7 +255,7 @@ TEST(HostFmhaBackward, WorkspaceIsExact) {
     const GuardedMemory room(bytes);
     ASSERT_NE(room.get(), nullptr);
     EXPECT_TRUE(f.run(room.get()).ok());
-    EXPECT_DEATH(f.run(room.get() + 64), "") << "less than " << bytes << " bytes suffice";
+    EXPECT_DEATH(fault([&] { f.run(room.get() + 64); }), "") << "less than " << bytes << " bytes suffice";
   }
 }
 

@@ -24,7 +24,7 @@ void expect_exact(FmhaFixture& f) {
   const Status status = f.run(room.get());
   ASSERT_TRUE(status.ok()) << status.message;
   expect_right(f);
-  EXPECT_DEATH(f.run(room.get() + 16), "") << "less than " << bytes << " bytes suffice";
+  EXPECT_DEATH(fault([&] { f.run(room.get() + 16); }), "") << "less than " << bytes << " bytes suffice";
   EXPECT_EQ(f.run(room.get() - 1).code, StatusCode::invalid_argument) << "no address of 16 bytes";
 }
 
