@@ -124,6 +124,18 @@ def test_of_equal_kernels_the_one_wins_that_is_fast_more_often(tmp_path: Path) -
     }
 
 
+def test_rows_of_batches_and_of_groups_say_how_many_and_the_largest(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    found = []
+    for table in (BATCH, GROUPS):
+        file.write_text(table)
+        found += csv.DictReader(io.StringIO(script("winners.py", str(file), "a GPU", "580", "7", "2026-11-28")))
+    assert [tuple(row[name] for name in ("B", "M", "N", "K", "kernelName", "us")) for row in found] == [
+        ("4", "16", "64", "128", "one", "10.00"), ("8", "16", "64", "128", "one", "20.00"),
+        ("0", "5", "64", "128", "wide", "10.00"),
+    ]  # fmt: skip
+
+
 def test_an_answer_of_the_peer_is_a_row_beside_ours_where_it_is_more_than_a_hundredth_faster(tmp_path: Path) -> None:
     file = tmp_path / "table_gemm_bf16_rcr.csv"
     by_name, by_instance = "cublaslt:13.1.0_algo1_tile2", "gemm_bf16_rcr_cublaslt_13.1.0_algo1_tile3"
