@@ -114,8 +114,12 @@ class Operands {
   bool has_rows_of_d() const { return shape_.pad != 0; }
   bool is_narrow() const { return in_.bytes() == 1; }
 
+  /// Of int8, whose sums would go beyond what fp16 holds, a quarter of it.
+  double deviation(const Number& type) const {
+    return type.is_integer() && signature_.c == ckgen::DType::fp16 ? type.deviation() / 4 : type.deviation();
+  }
   std::vector<double> drawn(const Number& type, std::size_t size, std::mt19937& random) const {
-    std::normal_distribution<double> normal(0, type.deviation());
+    std::normal_distribution<double> normal(0, deviation(type));
     std::uniform_int_distribution<int> whole(-2, 2);
     std::vector<double> values(size);
     for (double& value : values)

@@ -52,9 +52,12 @@ class Products:
         is_narrow = "fp8" in types
         if problem.get("groups"):
             return self.groups(list(map(int, problem["groups"].split(";"))), n, k, is_narrow=is_narrow)
-        if int(problem.get("batch") or 0):
-            return self.batch(int(problem["batch"]), m, n, k, words)
-        if types.startswith("int8"):
+        batch, is_integer = int(problem.get("batch") or 0), types.startswith("int8")
+        if batch and is_integer:
+            raise ValueError("no batches of int8")
+        if batch:
+            return self.batch(batch, m, n, k, words)
+        if is_integer:
             return self.integers(m, n, k)
         if (of_a, of_b) != ("r", "c"):
             return self.of_layout(m, n, k, of_a, of_b)

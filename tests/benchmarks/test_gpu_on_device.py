@@ -92,6 +92,14 @@ def test_each_peer_is_compared_and_groups_known_to_the_device_stand_beside(tmp_p
     assert tables["batch"]["peers"]["torch"]["worst"] == {"problem": "8*16x64x128", "selected": 0.5}
 
 
+def test_the_page_has_the_record_of_the_last_whole_run() -> None:
+    record = ROOT / "docs" / "nvidia_h200.json"
+    text = (ROOT / "docs" / "nvidia.md").read_text(encoding="utf-8")
+    checked, _, *table = script("page.py", str(record)).splitlines()
+    assert "0 wrong of" in checked and f"**{checked}**" in text
+    assert len(table) > 20 and "\n".join(table) in text
+
+
 def test_a_problem_of_a_table_is_asked_of_torch_once(tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text(GROUPS)
     problems = runpy.run_path(str(GPU / "torch_peers.py"))["problems"]
