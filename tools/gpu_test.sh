@@ -44,6 +44,8 @@ stores="gemm_bf16_rcr_bias gemm_bf16_rcr_bias_epi_gelu gemm_bf16_rcr_epi_add_gel
   ${fp8}_rowwise_epi_silu_mul ${fp8}_per_tensor_bias"
 groups="grouped_gemm_bf16_rcr grouped_${fp8}_rowwise"
 layouts="gemm_bf16_rrr gemm_bf16_ccr gemm_bf16_crr"
+others="gemm_fp16_rcr_batched gemm_bf16_rcr_epi_add gemm_fp16_rcr_bias gemm_fp16_rcr_bias_epi_gelu
+  gemm_fp16_rcr_epi_add_gelu gemm_fp16_rcr_epi_silu_mul ${fp8}_rowwise_epi_add grouped_gemm_fp16_rcr"
 integers="gemm_int8_bf16_rcr_rowwise gemm_int8_bf16_rcr_rowwise_batched gemm_int8_bf16_rcr_per_tensor
   gemm_int8_fp16_rcr_rowwise"
 
@@ -56,7 +58,8 @@ for signature in gemm_bf16_rcr gemm_fp16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${
     jobs+=($!)
   done
 done
-for signature in $batches $stores $groups $layouts gemm_fp16_rrr gemm_fp16_ccr gemm_fp16_crr $integers; do
+for signature in $batches $stores $groups $layouts gemm_fp16_rrr gemm_fp16_ccr gemm_fp16_crr $integers \
+  $others; do
   timeout 240 "$app" check "$signature" 1 "$shapes" > "$found/check_$signature.txt" 2>&1 &
   jobs+=($!)
 done

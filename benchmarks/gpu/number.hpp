@@ -30,6 +30,11 @@ struct Number {
   double deviation() const { return is_integer() ? 32 : 1; }
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
 
+  /// At most half of a unit in the last place of a float near `value`, whose unit is that of subnormals at least.
+  double half_unit(double value) const {
+    return std::ldexp(std::max(std::fabs(value), std::ldexp(1, 1 - bias())), -fraction_bits - 1);
+  }
+
   double read(unsigned bits) const {
     if (is_integer()) return static_cast<std::int8_t>(bits);
     const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);

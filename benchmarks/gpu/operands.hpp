@@ -259,7 +259,7 @@ class Operands {
   /// Within a unit in C's last place, beside what came before it.
   std::string differs(const std::uint16_t* c, const Sum& sum) {
     const double got = out_.read(c[sum.batch * stride_c() + sum.row * ldc() + sum.column]);
-    const double most = std::ldexp(std::fabs(sum.near.value), -out_.fraction_bits - 1) + sum.near.error;
+    const double most = out_.half_unit(sum.near.value) + sum.near.error;
     const double error = std::fabs(got - sum.near.value);
     if (error > 0) worst_ = std::max(worst_, error / most);
     if (error <= most) return "";

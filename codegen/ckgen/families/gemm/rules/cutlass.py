@@ -62,7 +62,7 @@ def groups_are_plain(signature: GemmSignature, config: CutlassConfig, arch: Arch
     """Groups of floats without scales or with those of rows."""
     if not _is_grouped(signature):
         return None
-    integers = broken("groups are of floats", signature.a, "a float") if signature.a is DType.INT8 else None
+    integers = broken("groups are of floats", str(signature.a), "a float") if signature.a is DType.INT8 else None
     return integers or not_among(str(signature.quant), _OF_GROUPS, "scales of groups are")
 
 
