@@ -43,6 +43,11 @@ stores="gemm_bf16_rcr_bias gemm_bf16_rcr_bias_epi_gelu gemm_bf16_rcr_epi_add_gel
   gemm_bf16_rcr_bias_epi_mul_relu_scale gemm_fp16_rcr_epi_add ${fp8}_rowwise_bias ${fp8}_rowwise_bias_epi_gelu
   ${fp8}_rowwise_epi_silu_mul ${fp8}_per_tensor_bias"
 groups="grouped_gemm_bf16_rcr grouped_${fp8}_rowwise"
+layouts="gemm_bf16_rrr gemm_bf16_ccr gemm_bf16_crr"
+others="gemm_fp16_rcr_batched gemm_bf16_rcr_epi_add gemm_fp16_rcr_bias gemm_fp16_rcr_bias_epi_gelu
+  gemm_fp16_rcr_epi_add_gelu gemm_fp16_rcr_epi_silu_mul ${fp8}_rowwise_epi_add grouped_gemm_fp16_rcr"
+integers="gemm_int8_bf16_rcr_rowwise gemm_int8_bf16_rcr_rowwise_batched gemm_int8_bf16_rcr_per_tensor
+  gemm_int8_fp16_rcr_rowwise"
 
 echo "checks"
 jobs=()
@@ -53,7 +58,8 @@ for signature in gemm_bf16_rcr gemm_fp16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${
     jobs+=($!)
   done
 done
-for signature in $batches $stores $groups; do
+for signature in $batches $stores $groups $layouts gemm_fp16_rrr gemm_fp16_ccr gemm_fp16_crr $integers \
+  $others; do
   timeout 240 "$app" check "$signature" 1 "$shapes" > "$found/check_$signature.txt" 2>&1 &
   jobs+=($!)
 done
@@ -62,7 +68,8 @@ for job in "${jobs[@]}"; do wait "$job" || status=1; done
 if command -v compute-sanitizer > /dev/null; then
   echo "compute-sanitizer"
   jobs=()
-  for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale gemm_bf16_rcr_bias_epi_gelu grouped_gemm_bf16_rcr; do
+  for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale gemm_bf16_rcr_bias_epi_gelu grouped_gemm_bf16_rcr \
+    gemm_bf16_crr gemm_int8_bf16_rcr_rowwise; do
     for tool in memcheck racecheck; do
       timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 1 "$app" check "$signature" 3 3 \
         > "$found/sanitizer_${tool}_$signature.txt" 2>&1 &
@@ -90,7 +97,7 @@ for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale; do
   grep -m 1 '^no cuBLASLt' "$found/said.txt" >> "$found/skipped.txt"
 done
 for signature in gemm_bf16_rcr_batched ${fp8}_rowwise_batched $groups gemm_bf16_rcr_bias_epi_gelu \
-  ${fp8}_rowwise_bias_epi_gelu gemm_bf16_rcr_epi_silu_mul; do
+  ${fp8}_rowwise_bias_epi_gelu gemm_bf16_rcr_epi_silu_mul $layouts gemm_int8_bf16_rcr_rowwise; do
   times=$found/table_$signature.csv
   timeout 100 "$app" table "$signature" "$work/sweep.cubin" 11 > "$times" 2> "$found/said.txt" || status=1
   if python3 -c 'import torch' 2> /dev/null; then

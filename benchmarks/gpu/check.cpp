@@ -11,7 +11,9 @@ using namespace ckgen;
 std::vector<Shape> shapes_of(const Signature& signature, std::mt19937& random, std::size_t most) {
   const bool is_narrow = bits(signature.a) == 8, is_blocked = signature.quant == Quant::blockscale;
   const std::int64_t k_grain = is_blocked ? 128 : is_narrow ? 16 : 8;
+  const bool a_by_columns = !a_is_row_major(signature.layout), is_k_free = signature.layout == Layout::crr;
   std::vector<std::int64_t> depths = {8, 56, 64, 72, 128, 200, 1032};
+  if (is_k_free) depths = {1, 7, 56, 64, 77, 128, 1031};
   if (is_narrow) depths = {16, 48, 112, 128, 144, 400, 1040};
   if (is_blocked) depths = {128, 256, 384, 1152};
   std::vector<Shape> shapes;
@@ -23,6 +25,8 @@ std::vector<Shape> shapes_of(const Signature& signature, std::mt19937& random, s
     const std::int64_t m = rows(random);
     shapes.push_back({i % 2 ? m : (m + 3) / 4 * 4, 8 * columns(random), k_grain * deep(random), 8 * (i % 2)});
   }
+  for (Shape& shape : shapes)
+    if (a_by_columns) shape.m = (shape.m + 7) / 8 * 8;
   std::shuffle(shapes.begin(), shapes.end(), random);
   if (shapes.size() > most) shapes.resize(most);
   if (shapes.size() > 10 && !signature.batched) shapes.push_back({1024, 2112, 7168, 0});  // few tiles, much K

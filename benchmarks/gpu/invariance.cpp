@@ -48,7 +48,7 @@ class Rows {
     for (const std::int64_t at : places(m)) std::memcpy(&a[row * static_cast<std::size_t>(at)], a_.data(), row);
     gpu::to_device(device_a_, a.data(), a.size());
     if (device_of_a_ != nullptr) upload_scales(m);
-    GemmArgs args = dense(m, n_, k_);
+    GemmArgs args = dense(signature_.layout, m, n_, k_);
     args.a = device_a_;
     args.b = device_b_;
     args.c = device_c_;
@@ -67,7 +67,7 @@ class Rows {
 
  private:
   std::vector<unsigned char> drawn(std::int64_t count, std::mt19937& random) const {
-    return number_.stored(normal_values(static_cast<std::size_t>(count), random));
+    return number_.stored(normal_values(number_, static_cast<std::size_t>(count), random));
   }
   static std::vector<float> scales(std::int64_t count, std::mt19937& random) {
     std::uniform_real_distribution<float> near(0.5F, 1.5F);

@@ -32,12 +32,14 @@ int table_groups(const Context& context, const ckgen::Signature& signature, cons
 /// A row of C in one order of additions: its bytes wherever it stands, for every M; what that costs.
 int invariance(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 
-/// A product of whole rows, which lie one behind the other, without its memory.
-inline ckgen::GemmArgs dense(std::int64_t m, std::int64_t n, std::int64_t k) {
+/// A product of whole lines, which lie one behind the other, without its memory.
+inline ckgen::GemmArgs dense(ckgen::Layout layout, std::int64_t m, std::int64_t n, std::int64_t k) {
   ckgen::GemmArgs args{};
   args.m = m;
   args.n = args.ldc = n;
-  args.k = args.lda = args.ldb = k;
+  args.k = k;
+  args.lda = a_is_row_major(layout) ? k : m;
+  args.ldb = b_is_row_major(layout) ? n : k;
   args.batch = 1;
   return args;
 }

@@ -1,6 +1,7 @@
 // The element types of a GEMM's operands, to and from double.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +10,7 @@
 
 #include <ckgen/dtype.hpp>
 
-/// A binary float of at most 16 bits.
+/// A binary float of at most 16 bits; without bits of an exponent an integer of 8, in two's complement.
 struct Number {
   int exponent_bits, fraction_bits;
   bool has_infinity;
@@ -19,13 +20,23 @@ struct Number {
       case ckgen::DType::bf16: return {8, 7, true};
       case ckgen::DType::fp16: return {5, 10, true};
       case ckgen::DType::fp8_ocp: return {4, 3, false};
+      case ckgen::DType::int8: return {0, 7, false};
       default: return {5, 2, true};  // bf8_ocp
     }
   }
   int bytes() const { return (1 + exponent_bits + fraction_bits) / 8; }
+  bool is_integer() const { return exponent_bits == 0; }
+  /// Of a normal distribution whose values fill the type.
+  double deviation() const { return is_integer() ? 32 : 1; }
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
 
+  /// At most half of a unit in the last place of a float near `value`, whose unit is that of subnormals at least.
+  double half_unit(double value) const {
+    return std::ldexp(std::max(std::fabs(value), std::ldexp(1, 1 - bias())), -fraction_bits - 1);
+  }
+
   double read(unsigned bits) const {
+    if (is_integer()) return static_cast<std::int8_t>(bits);
     const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
     const double fraction = std::ldexp(bits & ((1U << fraction_bits) - 1), -fraction_bits);
     const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias()) : std::ldexp(1 + fraction, exponent - bias());
@@ -33,6 +44,8 @@ struct Number {
   }
   /// The nearest, ties to even, of a finite value that the type holds.
   unsigned write(double value) const {
+    if (is_integer())
+      return static_cast<std::uint8_t>(static_cast<int>(std::clamp(std::nearbyint(value), -128.0, 127.0)));
     const unsigned sign = std::signbit(value) ? 1U << (exponent_bits + fraction_bits) : 0;
     const double size = std::fabs(value);
     if (size == 0) return sign;
@@ -57,9 +70,9 @@ struct Number {
   }
 };
 
-/// So many values of a normal distribution.
-inline std::vector<double> normal_values(std::size_t count, std::mt19937& random) {
-  std::normal_distribution<double> normal;
+/// So many values of the type's normal distribution.
+inline std::vector<double> normal_values(const Number& type, std::size_t count, std::mt19937& random) {
+  std::normal_distribution<double> normal(0, type.deviation());
   std::vector<double> values(count);
   for (double& value : values) value = normal(random);
   return values;

@@ -9,6 +9,7 @@
 #include <ckgen/ckgen.hpp>
 
 #include "driver.hpp"
+#include "modes.hpp"
 #include "near.hpp"
 #include "number.hpp"
 
@@ -35,8 +36,8 @@ class Operands {
     b_ = drawn(in_, count(copies(Shared::b) * shape.n, shape.k), random);
     draw_scales(random);
     draw_store(random);
-    device_a_ = uploaded(in_, a_);
-    device_b_ = uploaded(in_, b_);
+    device_a_ = uploaded(in_, a_is_row_major(signature.layout) ? a_ : lines_across_k(a_, shape.m, shape.k));
+    device_b_ = uploaded(in_, b_is_row_major(signature.layout) ? lines_across_k(b_, shape.n, shape.k) : b_);
     device_scales_[0] = uploaded(a_scales_);
     device_scales_[1] = uploaded(b_scales_);
     device_bias_ = uploaded(bias_);
@@ -54,16 +55,13 @@ class Operands {
   Operands& operator=(const Operands&) = delete;
 
   ckgen::GemmArgs args() const {
-    ckgen::GemmArgs args{};
+    ckgen::GemmArgs args = dense(signature_.layout, shape_.m, shape_.n, shape_.k);
     args.a = device_a_;
     args.b = device_b_;
     args.c = static_cast<char*>(device_c_) + kGuard;
     args.a_scale = device_scales_[0];
     args.b_scale = device_scales_[1];
     args.bias = device_bias_;
-    args.m = shape_.m;
-    args.n = shape_.n;
-    args.k = args.lda = args.ldb = shape_.k;
     args.ldc = ldc();
     args.batch = shape_.batch;
     args.batch_stride_a = shape_.shared == Shared::a ? 0 : shape_.m * shape_.k;
@@ -116,8 +114,12 @@ class Operands {
   bool has_rows_of_d() const { return shape_.pad != 0; }
   bool is_narrow() const { return in_.bytes() == 1; }
 
+  /// Of int8, whose sums would go beyond what fp16 holds, a quarter of it.
+  double deviation(const Number& type) const {
+    return type.is_integer() && signature_.c == ckgen::DType::fp16 ? type.deviation() / 4 : type.deviation();
+  }
   std::vector<double> drawn(const Number& type, std::size_t size, std::mt19937& random) const {
-    std::normal_distribution<double> normal;
+    std::normal_distribution<double> normal(0, deviation(type));
     std::uniform_int_distribution<int> whole(-2, 2);
     std::vector<double> values(size);
     for (double& value : values)
@@ -154,6 +156,16 @@ class Operands {
     for (float& one : bias_) one = data_ == Data::integers ? static_cast<float>(whole(random)) : normal(random);
     const std::int64_t rows = has_rows_of_d() ? shape_.batch * shape_.m : 1;
     for (int i = 0; i < signature_.epilogue.d_count(); ++i) d_[i] = drawn(out_, count(rows, shape_.n), random);
+  }
+  /// Matrices of rows along K as their lines lie across it.
+  static std::vector<double> lines_across_k(const std::vector<double>& rows, std::int64_t height, std::int64_t k) {
+    const std::size_t matrix = count(height, k);
+    std::vector<double> lines(rows.size());
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+      const auto within = static_cast<std::int64_t>(at % matrix);
+      lines[at - at % matrix + count(within % k, height) + count(within / k, 1)] = rows[at];
+    }
+    return lines;
   }
   static void* uploaded(const Number& type, const std::vector<double>& values) {
     const std::vector<unsigned char> bytes = type.stored(values);
@@ -211,8 +223,11 @@ class Operands {
     sums_.push_back(sum);
   }
   /// Of sums whose products' sizes come to so much: in fp32, and of 8-bit floats in the matrix unit, which keeps 13
-  /// bits behind the point of its largest addend. Integers and their scales lose nothing.
-  double lost(double size) const { return size * (is_narrow() ? std::ldexp(1, -11) : 1e-5) + 1e-30; }
+  /// bits behind the point of its largest addend. Sums of int8 lose nothing before they are fp32 and scaled.
+  double lost(double size) const {
+    if (in_.is_integer()) return size * std::ldexp(1, -22);
+    return size * (is_narrow() ? std::ldexp(1, -11) : 1e-5) + 1e-30;
+  }
 
   void finish(Sum& sum) const {
     if (signature_.bias) sum.near = plus(sum.near, bias_[count(sum.column, 1)]);
@@ -244,7 +259,7 @@ class Operands {
   /// Within a unit in C's last place, beside what came before it.
   std::string differs(const std::uint16_t* c, const Sum& sum) {
     const double got = out_.read(c[sum.batch * stride_c() + sum.row * ldc() + sum.column]);
-    const double most = std::ldexp(std::fabs(sum.near.value), -out_.fraction_bits - 1) + sum.near.error;
+    const double most = out_.half_unit(sum.near.value) + sum.near.error;
     const double error = std::fabs(got - sum.near.value);
     if (error > 0) worst_ = std::max(worst_, error / most);
     if (error <= most) return "";

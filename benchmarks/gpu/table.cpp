@@ -47,10 +47,10 @@ std::vector<Sizes> problems(const Signature& signature) {
 /// Operands that are large enough for every problem: of a normal distribution, with scales of 1.
 class Memory {
  public:
-  explicit Memory(const Signature& signature) : number_(Number::of(signature.a)) {
+  explicit Memory(const Signature& signature) : number_(Number::of(signature.a)), layout_(signature.layout) {
     std::mt19937 random(5);
     const auto count = (std::size_t{1} << 23) / static_cast<std::size_t>(number_.bytes());
-    const std::vector<unsigned char> values = number_.stored(normal_values(count, random));
+    const std::vector<unsigned char> values = number_.stored(normal_values(number_, count, random));
     for (void*& one : matrices_) {
       one = gpu::allocate(kRoom);
       for (std::size_t at = 0; at + values.size() <= kRoom; at += values.size())
@@ -61,7 +61,7 @@ class Memory {
     gpu::to_device(scales_, ones.data(), kScales * sizeof(float));
   }
   GemmArgs args(const Sizes& of) const {
-    GemmArgs args = dense(of.m, of.n, of.k);
+    GemmArgs args = dense(layout_, of.m, of.n, of.k);
     if (of.batch > 0) args.batch = of.batch;
     args.batch_stride_a = of.m * of.k;
     args.batch_stride_b = of.n * of.k;
@@ -76,6 +76,7 @@ class Memory {
 
  private:
   Number number_;
+  Layout layout_;
   void *matrices_[4] = {}, *scales_ = nullptr;
 };
 

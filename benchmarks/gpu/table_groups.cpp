@@ -66,7 +66,7 @@ class LayerMemory {
 
  private:
   static void* filled(const Number& number, std::int64_t count, std::mt19937& random) {
-    const std::vector<unsigned char> part = number.stored(normal_values(std::size_t{1} << 22, random));
+    const std::vector<unsigned char> part = number.stored(normal_values(number, std::size_t{1} << 22, random));
     const std::size_t bytes = static_cast<std::size_t>(count * number.bytes());
     void* memory = gpu::allocate(bytes);
     for (std::size_t at = 0; at < bytes; at += part.size())
@@ -147,7 +147,7 @@ int table_groups(const Context& context, const Signature& signature, const std::
         const Problem problem = Problem(alone(signature)).shape(sizes[i].m, layer.n, layer.k);
         auto& of = peers[sizes[i].m];
         if (!of) of = std::make_unique<Peers>(context, problem, 0);
-        GemmArgs args = dense(sizes[i].m, layer.n, layer.k);
+        GemmArgs args = dense(signature.layout, sizes[i].m, layer.n, layer.k);
         args.a = operands[i].a;
         args.b = operands[i].b;
         args.c = operands[i].c;

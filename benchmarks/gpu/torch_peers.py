@@ -3,12 +3,14 @@
     python3 benchmarks/gpu/torch_peers.py TABLE.csv [ROUNDS] > ROWS.csv
 
 One launch after the other, the L2 swept before each by reading, by events, medians. A signature or a problem that torch
-does not compute is said on stderr. Operands are of a normal distribution; scales are 1, and biases of the type of C.
+does not compute is said on stderr. Operands are of a normal distribution; scales are 1, and biases of the type of C. Of
+int8 it is the bare sums in int32, which torch has alone.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any
 PEER = "torch"
 NOT_OF_A_PROBLEM = ("kernel", "us", "is_selected")
 _SWEPT = 64 << 20  # floats
+_SIGNATURE = re.compile(r"(?:grouped_)?gemm_(\w+?)_([rc])([rc])r(?:_(\w+))?")
 
 
 def problems(table: Path) -> tuple[list[str], list[dict[str, str]]]:
@@ -42,11 +45,22 @@ class Products:
         """A call of the problem; ValueError where torch has none."""
         signature = problem["signature"]
         m, n, k = (int(problem[name]) for name in "mnk")
-        is_narrow, words = "fp8" in signature, signature.split("_rcr", 1)[1].lstrip("_")
+        read = _SIGNATURE.fullmatch(signature)
+        if read is None:
+            raise ValueError(f"no call for {signature}")
+        types, of_a, of_b, words = read[1], read[2], read[3], read[4] or ""
+        is_narrow = "fp8" in types
         if problem.get("groups"):
             return self.groups(list(map(int, problem["groups"].split(";"))), n, k, is_narrow=is_narrow)
-        if int(problem.get("batch") or 0):
-            return self.batch(int(problem["batch"]), m, n, k, words)
+        batch, is_integer = int(problem.get("batch") or 0), types.startswith("int8")
+        if batch and is_integer:
+            raise ValueError("no batches of int8")
+        if batch:
+            return self.batch(batch, m, n, k, words)
+        if is_integer:
+            return self.integers(m, n, k)
+        if (of_a, of_b) != ("r", "c"):
+            return self.of_layout(m, n, k, of_a, of_b)
         return self.one(m, n, k, words)
 
     def operand(self, *sizes: int, is_narrow: bool) -> Any:
@@ -83,6 +97,19 @@ class Products:
             raise ValueError("no batches with such scales")
         of_a, of_b = self.ones(batch, m), self.ones(batch, n)
         return lambda: torch._scaled_grouped_mm(a, b, of_a, of_b, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+    def integers(self, m: int, n: int, k: int) -> Callable[[], Any]:
+        """Sums of products of int8, without scales."""
+        torch = self.torch
+        a, b = (torch.randint(-128, 128, (rows, k), device="cuda", dtype=torch.int8) for rows in (m, n))
+        sums = torch.empty(m, n, device="cuda", dtype=torch.int32)
+        return lambda: torch._int_mm(a, b.t(), out=sums)
+
+    def of_layout(self, m: int, n: int, k: int, of_a: str, of_b: str) -> Callable[[], Any]:
+        """A product without more of A by rows or columns, and of B."""
+        a = self.operand(m, k, is_narrow=False) if of_a == "r" else self.operand(k, m, is_narrow=False).t()
+        b = self.operand(k, n, is_narrow=False) if of_b == "r" else self.operand(n, k, is_narrow=False).t()
+        return lambda: a @ b
 
     def one(self, m: int, n: int, k: int, words: str) -> Callable[[], Any]:
         """A product and what follows it."""

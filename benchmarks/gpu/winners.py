@@ -4,7 +4,8 @@
 
 DEVICE is the driver's name of it: rows of another product than an H100 say so in a column `sku`. Of each problem our
 fastest kernel; of those within 1 % of it the one that is fastest or so on most problems. Where answers of cuBLASLt were
-timed and one is over 1 % faster than that, a row of it too.
+timed and one is over 1 % faster than that, a row of it too. Of groups times count whose sizes the host knows, and a row
+has their largest sizes.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ COLUMNS = (
     "spread", "runs", "tried", "device", "driver", "tool", "date",
 )  # fmt: skip
 PEER = "cublaslt"
+OTHERS = (PEER, "cublaslt_loop", "torch", "kernel")
+ON_DEVICE = "@device"
 EQUAL = 1.01
 GFX, SMS = "sm_90a", 132
 
-Problem = tuple[str, int, int, int]
-"""Signature, N, K, M."""
+Problem = tuple[str, int, int, int, int]
+"""Signature, batch, N, K, M."""
 Times = dict[Problem, dict[str, float]]
 
 
@@ -42,17 +45,17 @@ def main(table: str, device: str, driver: str, rounds: str, date: str) -> int:
     writer = csv.DictWriter(sys.stdout, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for problem, kernel in sorted(best.items()):
-        signature, n, k, m = problem
+        signature, batch, n, k, m = problem
         chosen = [(kernel, ours[problem])]
         if problem in theirs and theirs[problem][best_of_theirs[problem]] * EQUAL < min(ours[problem].values()):
             chosen.append((best_of_theirs[problem], theirs[problem]))
         for one, of in chosen:
             name, _, splits = one.partition("/")
             row = {
-                "gfx": GFX, "cu_num": SMS, SKU_COLUMN: target.sku, "signature": signature, "B": 0, "M": m, "N": n,
-                "K": k, "experts": 0, "top_k": 0, "kernelName": name, "splitK": splits or 1, "us": f"{of[one]:.2f}",
-                "runs": rounds, "tried": len(of), "device": device, "driver": driver, "tool": f"ckgen {__version__}",
-                "date": date,
+                "gfx": GFX, "cu_num": SMS, SKU_COLUMN: target.sku, "signature": signature, "B": batch, "M": m,
+                "N": n, "K": k, "experts": 0, "top_k": 0, "kernelName": name, "splitK": splits or 1,
+                "us": f"{of[one]:.2f}", "runs": rounds, "tried": len(of), "device": device, "driver": driver,
+                "tool": f"ckgen {__version__}", "date": date,
             }  # fmt: skip
             writer.writerow(row)
     return 0
@@ -77,8 +80,9 @@ def times_of(table: Path) -> tuple[Times, Times]:
     with table.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             kernel = row["kernel"].replace(f"{row['signature']}_{PEER}_", f"{PEER}:")  # one that selection took
-            if kernel not in (PEER, "kernel"):
-                problem = (row["signature"], int(row["n"]), int(row["k"]), int(row["m"]))
+            if kernel not in OTHERS and not kernel.endswith(ON_DEVICE):
+                rows = max(map(int, (row.get("groups") or row["m"]).split(";")))
+                problem = (row["signature"], int(row.get("batch") or 0), int(row["n"]), int(row["k"]), rows)
                 found[kernel.startswith(f"{PEER}:")][problem][kernel] = float(row["us"])
     return found
 

@@ -92,6 +92,14 @@ def test_each_peer_is_compared_and_groups_known_to_the_device_stand_beside(tmp_p
     assert tables["batch"]["peers"]["torch"]["worst"] == {"problem": "8*16x64x128", "selected": 0.5}
 
 
+def test_the_page_has_the_record_of_the_last_whole_run() -> None:
+    record = ROOT / "docs" / "nvidia_h200.json"
+    text = (ROOT / "docs" / "nvidia.md").read_text(encoding="utf-8")
+    checked, _, *table = script("page.py", str(record)).splitlines()
+    assert "0 wrong of" in checked and f"**{checked}**" in " ".join(text.split())
+    assert len(table) > 20 and "\n".join(table) in text
+
+
 def test_a_problem_of_a_table_is_asked_of_torch_once(tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text(GROUPS)
     problems = runpy.run_path(str(GPU / "torch_peers.py"))["problems"]
@@ -122,6 +130,18 @@ def test_of_equal_kernels_the_one_wins_that_is_fast_more_often(tmp_path: Path) -
     assert {(row["gfx"], row["cu_num"], row["device"], row["runs"]) for row in rows} == {
         ("sm_90a", "132", "a GPU", "7")
     }
+
+
+def test_rows_of_batches_and_of_groups_say_how_many_and_the_largest(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    found = []
+    for table in (BATCH, GROUPS):
+        file.write_text(table)
+        found += csv.DictReader(io.StringIO(script("winners.py", str(file), "a GPU", "580", "7", "2026-11-28")))
+    assert [tuple(row[name] for name in ("B", "M", "N", "K", "kernelName", "us")) for row in found] == [
+        ("4", "16", "64", "128", "one", "10.00"), ("8", "16", "64", "128", "one", "20.00"),
+        ("0", "5", "64", "128", "wide", "10.00"),
+    ]  # fmt: skip
 
 
 def test_an_answer_of_the_peer_is_a_row_beside_ours_where_it_is_more_than_a_hundredth_faster(tmp_path: Path) -> None:

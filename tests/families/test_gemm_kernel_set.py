@@ -10,6 +10,7 @@ import pytest
 from families_rows import Rows
 
 from ckgen.families.common.set_document import too_many_combinations
+from ckgen.families.gemm.ck_tile_geometry import rows_of_a, rows_of_b
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig, HipConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, OperandOp, Quant
@@ -348,8 +349,11 @@ def test_every_legal_dense_problem_has_a_default(arch: str) -> None:
 
 def test_a_dense_problem_of_hopper_lacks_a_default_only_where_rows_begin_between_accesses() -> None:
     found = [miss for miss in unanswered("sm_90a") if miss[0].quant is Quant.NONE]
-    assert {rule for _, _, rules in found for rule in rules} == {"gemm.instance.n-multiple", "gemm.instance.k-multiple"}
-    assert all(shape.n % 8 or shape.k % 8 for _, shape, _ in found)
+    sizes = {"m-multiple", "n-multiple", "k-multiple"}
+    assert {rule for _, _, rules in found for rule in rules} == {f"gemm.instance.{size}" for size in sizes}
+    for signature, shape, _ in found:
+        lines = [shape.n] + [shape.k if rows_of_a(signature) else shape.m] + [shape.k] * (not rows_of_b(signature))
+        assert any(size % 8 for size in lines)
 
 
 @pytest.mark.parametrize("arch", [name for name in sorted(ARCHS) if name.startswith("x86")])

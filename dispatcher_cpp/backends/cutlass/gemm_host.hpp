@@ -122,6 +122,14 @@ int strip_of(std::int64_t rows, std::int64_t columns, std::int64_t batch, std::u
   return !Of::stream_k && goes_in_strips(tiling, cu_num) ? 2 : 1;
 }
 
+/// Elements from line to line and from matrix to matrix: those of a line are side by side.
+template <class Distances>
+void place_lines(Distances& to, std::int64_t line, std::int64_t batch) noexcept {
+  constexpr bool is_first = std::is_same_v<std::decay_t<decltype(cute::get<0>(to))>, std::int64_t>;
+  cute::get<is_first ? 0 : 1>(to) = line;
+  cute::get<2>(to) = batch;
+}
+
 template <class Of>
 typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t splits, std::uint32_t cu_num) noexcept {
   using Kernel = typename Of::Kernel;
@@ -130,13 +138,13 @@ typename Of::Kernel::Arguments arguments(const GemmArgs& args, std::uint32_t spl
   const int batch = args.batch > 1 ? static_cast<int>(args.batch) : 1;
   typename Kernel::Arguments to{};
   to.mode = cutlass::gemm::GemmUniversalMode::kGemm;
-  const auto place = [&](int rows, int columns, const void* left, std::int64_t left_row, std::int64_t left_batch,
-                         const void* right, std::int64_t right_row, std::int64_t right_batch) {
+  const auto place = [&](int rows, int columns, const void* left, std::int64_t left_line, std::int64_t left_batch,
+                         const void* right, std::int64_t right_line, std::int64_t right_batch) {
     to.problem_shape = {rows, columns, k, batch};
     to.mainloop.ptr_A = static_cast<const In*>(left);
     to.mainloop.ptr_B = static_cast<const In*>(right);
-    to.mainloop.dA = {left_row, cute::_1{}, left_batch};
-    to.mainloop.dB = {right_row, cute::_1{}, right_batch};
+    place_lines(to.mainloop.dA, left_line, left_batch);
+    place_lines(to.mainloop.dB, right_line, right_batch);
   };
   const std::int64_t of_a = between(args, args.batch_stride_a), of_b = between(args, args.batch_stride_b);
   const std::int64_t of_c = between(args, args.batch_stride_c);

@@ -53,6 +53,14 @@ def test_rows_begin_at_whole_accesses_and_k_is_not_split() -> None:
     assert (asked.m_multiple, asked.n_multiple, asked.k_multiple, asked.max_k_batch) == (0, 8, 8, 1)
 
 
+@pytest.mark.parametrize(("layout", "multiples"), [("rrr", (0, 8, 8)), ("ccr", (8, 8, 8)), ("crr", (8, 8, 0))])
+def test_lines_across_k_are_whole_accesses_and_leave_k_free_where_all_are(
+    layout: str, multiples: tuple[int, int, int]
+) -> None:
+    asked = FAMILY.constraints_of(parse_canonical(f"gemm_bf16_{layout}"), COOPERATIVE)
+    assert (asked.m_multiple, asked.n_multiple, asked.k_multiple) == multiples
+
+
 def test_stream_k_takes_splits_of_whole_tiles_that_do_not_add_to_c() -> None:
     asked = FAMILY.constraints_of(SIGNATURE, SHARED)
     assert (asked.max_k_batch, asked.split_grain, asked.atomic_split) == (8, 64, False)
@@ -83,6 +91,7 @@ def test_scales_that_the_copy_engine_loads_begin_at_whole_accesses(config: Cutla
             (("hgmma_64x128x16_f32_bf16", 8),),
         ),
         (OF_FEW_ROWS, "gemm_fp8_ocp_bf16_rcr_blockscale", (("qgmma_64x16x32_f32_e4m3_e4m3", 4),)),
+        (OF_FEW_ROWS, "gemm_int8_bf16_rcr_rowwise", (("igmma_64x16x32_s8_s8", 4),)),
         (OF_FEW_ROWS, "gemm_bf8_ocp_bf16_rcr_rowwise", (("qgmma_64x16x32_f32_e5m2_e5m2", 4),)),
     ],
 )
@@ -142,6 +151,21 @@ def test_units_say_what_scales_are_of(signature: str, scales: str) -> None:
     code = device_code(make_instance(of, OF_FEW_ROWS, archs=("sm_90a",)))
     text = render_device_unit(code.device_unit(code.all_variants()))
     assert f"Gemm<cutlass::float_e4m3_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::{scales}, " in text
+
+
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        ("gemm_bf16_rrr", "false, true, ckgen::cutlass_gemm::Then<false>, ckgen::Layout::rrr>;"),
+        ("gemm_bf16_crr_bias", "false, true, ckgen::cutlass_gemm::Then<true>, ckgen::Layout::crr>;"),
+        ("gemm_int8_bf16_rcr_rowwise", "Gemm<std::int8_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::rows, "),
+    ],
+)
+def test_both_units_say_the_layout_and_the_integers(signature: str, words: str) -> None:
+    code = device_code(make_instance(parse_canonical(signature), SWAPPED, archs=("sm_90a",)))
+    variants = code.all_variants()
+    for unit in (code.device_unit(variants), code.host_unit({"sm_90a": variants})):
+        assert words in render_device_unit(unit)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ SHARED = replace(PLAIN, stream_k=True)
         "grouped_gemm_bf16_rcr",
         "gemm_bf16_rcr_bias",
         "gemm_fp16_rcr_batched_bias_epi_add_gelu",
+        "gemm_bf16_rrr",
+        "gemm_fp16_ccr_batched",
+        "gemm_bf16_crr_bias_epi_gelu",
     ],
 )
 def test_a_product_of_16_bit_floats_is_legal(signature: str) -> None:
@@ -55,6 +58,9 @@ def test_products_of_8_bit_floats_with_scales_are_legal(types: str, scales: str)
 @pytest.mark.parametrize(
     "signature",
     [
+        "gemm_int8_bf16_rcr_rowwise",
+        "gemm_int8_fp16_rcr_per_tensor",
+        "gemm_int8_bf16_rcr_rowwise_batched_bias_epi_silu",
         "gemm_fp8_ocp_bf16_rcr_rowwise_batched",
         "gemm_fp8_ocp_bf16_rcr_blockscale_batched",
         "gemm_fp8_ocp_bf16_rcr_rowwise_bias_epi_mul_silu",
@@ -82,6 +88,12 @@ def test_stream_k_is_legal_of_one_product_alone() -> None:
         ({"tile": Tile(256, 128, 128)}, "cutlass.blocks"),
         ({"signature": "gemm_fp8_ocp_bf16_rcr_blockscale_scales_b_128x128"}, "cutlass.blocks"),
         ({"signature": "gemm_fp8_ocp_bf16_rcr"}, "cutlass.types"),
+        ({"signature": "gemm_fp8_ocp_bf16_rrr_rowwise"}, "cutlass.signature"),
+        ({"signature": "gemm_int8_bf16_ccr_rowwise"}, "cutlass.signature"),
+        ({"signature": "gemm_int8_bf16_rcr_blockscale"}, "cutlass.types"),
+        ({"signature": "gemm_int8_int32_rcr"}, "cutlass.types"),
+        ({"signature": "gemm_int8_bf16_rcr_rowwise", "tile": Tile(128, 40, 128)}, "cutlass.instruction"),
+        ({"signature": "grouped_gemm_int8_bf16_rcr_rowwise"}, "cutlass.groups"),
         ({"signature": "gemm_fp16_rcr_per_tensor"}, "cutlass.types"),
         ({"signature": "gemm_fp8_ocp_bf16_rcr_blockscale_bias"}, "cutlass.store"),
         ({"signature": "grouped_gemm_fp8_ocp_bf16_rcr_blockscale"}, "cutlass.groups"),
@@ -98,7 +110,7 @@ def test_each_rule_of_scales_refuses(changes: dict[str, Any], rule: str) -> None
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"signature": "gemm_bf16_rrr"}, "cutlass.signature"),
+        ({"signature": "grouped_gemm_bf16_rrr"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_rcr_a_add"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_rcr_preshuffle"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_rcr_bias", "stream_k": True}, "cutlass.store"),

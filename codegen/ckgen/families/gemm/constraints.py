@@ -139,9 +139,15 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
 
 
 def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
-    """Rows of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads. Splits have
+    """Lines of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads. Splits have
     whole tiles of K. Groups without K have no descriptor."""
-    found = Constraints(n_multiple=_VECTOR_BITS // signature.c.bits, k_multiple=_VECTOR_BITS // signature.a.bits)
+    rows_of_a, rows_of_b = geometry.rows_of_a(signature), geometry.rows_of_b(signature)
+    access = _VECTOR_BITS // signature.a.bits
+    found = Constraints(
+        m_multiple=0 if rows_of_a else access,
+        n_multiple=max(_VECTOR_BITS // signature.c.bits, access if rows_of_b else 1),
+        k_multiple=access if rows_of_a or not rows_of_b else 0,
+    )
     if signature.quant is Quant.BLOCKSCALE and config.macro_tile.m >= _COPIED_SCALES:
         found = replace(found, m_multiple=_VECTOR_BITS // DType.FP32.bits)
     if signature.op is Op.GROUPED_GEMM:

@@ -10,7 +10,7 @@ from ckgen.families.common.cpp import boolean
 from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol_of, workspace_symbol
 from ckgen.families.gemm.cutlass_config import INSTRUCTION_M, CutlassConfig, CutlassSchedule
-from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.enums import Layout, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -20,7 +20,7 @@ from ckgen.specs.archs import load_arch
 _SIMDS = 4
 _ELEMENTS: Mapping[DType, str] = {
     DType.BF16: "cutlass::bfloat16_t", DType.FP16: "cutlass::half_t",
-    DType.FP8_OCP: "cutlass::float_e4m3_t", DType.BF8_OCP: "cutlass::float_e5m2_t",
+    DType.FP8_OCP: "cutlass::float_e4m3_t", DType.BF8_OCP: "cutlass::float_e5m2_t", DType.INT8: "std::int8_t",
 }  # fmt: skip
 _SCALES = {Quant.NONE: "none", Quant.PER_TENSOR: "tensors", Quant.ROWWISE: "rows", Quant.BLOCKSCALE: "blocks"}
 _SCHEDULES = {CutlassSchedule.PP: "pingpong", CutlassSchedule.CO: "cooperative"}
@@ -90,9 +90,12 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[CutlassVariant
 def _values(instance: Instance) -> dict[str, Any]:
     config, signature = cutlass_config(instance), instance.signature
     words = [*first_words(instance), boolean(config.stream_k), boolean(config.swap)]
-    if signature.bias or signature.epilogue:
+    is_usual = signature.layout is Layout.RCR
+    if signature.bias or signature.epilogue or not is_usual:
         following = (boolean(signature.bias), *(f"ckgen::EpilogueOp::{op}" for op in signature.epilogue))
         words.append(f"ckgen::cutlass_gemm::Then<{', '.join(following)}>")
+    if not is_usual:
+        words.append(f"ckgen::Layout::{signature.layout}")
     return {"instance": instance.name, "config": ", ".join(words), "extended": config.has_extended_width}
 
 

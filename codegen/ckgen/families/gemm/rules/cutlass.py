@@ -15,10 +15,12 @@ from ckgen.rules.rule_set import RuleSet
 _HEADER = "dispatcher_cpp/backends/cutlass/gemm.hpp"
 _CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
 _WIDE = tuple(map(str, (DType.BF16, DType.FP16)))
-_NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP)))
+_NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP, DType.INT8)))
 _SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
+_SCALED_WHOLE = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE)))
 _OPS = (str(Op.GEMM), str(Op.GROUPED_GEMM))
 _OF_GROUPS = (str(Quant.NONE), str(Quant.ROWWISE))
+_WIDE_BITS = 16
 _MOST_SUMS = 192
 _K_BYTES = 128
 _BLOCK = 128
@@ -28,10 +30,11 @@ RULES = RuleSet(Backend.CUTLASS, GemmSignature, CutlassConfig)
 
 @RULES.rule("cutlass.signature", source=_HEADER)
 def is_a_product_of_rows(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A GEMM, a batch or groups of them, of rows of A and of B^T as they are."""
+    """A GEMM, a batch or groups of them, of A and B as they are: of 16-bit floats in any layout, but in groups."""
+    has_any_layout = signature.a.bits == _WIDE_BITS and not _is_grouped(signature)
     asked = (
         (str(signature.op), _OPS, "op"),
-        (str(signature.layout), (str(Layout.RCR),), "layout"),
+        (str(signature.layout), tuple(map(str, Layout)) if has_any_layout else (str(Layout.RCR),), "layout"),
         (str(signature.a_op), (str(OperandOp.NONE),), "operation on A"),
         (str(signature.b_op), (str(OperandOp.NONE),), "operation on B"),
     )
@@ -56,21 +59,28 @@ def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: 
 
 @RULES.rule("cutlass.groups", source="dispatcher_cpp/backends/cutlass/grouped.hpp")
 def groups_are_plain(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Groups without scales or with those of rows."""
-    return not_among(str(signature.quant), _OF_GROUPS, "scales of groups are") if _is_grouped(signature) else None
+    """Groups of floats without scales or with those of rows."""
+    if not _is_grouped(signature):
+        return None
+    integers = broken("groups are of floats", str(signature.a), "a float") if signature.a is DType.INT8 else None
+    return integers or not_among(str(signature.quant), _OF_GROUPS, "scales of groups are")
 
 
 @RULES.rule("cutlass.types", source=_HEADER)
 def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A and B of one 16-bit float, C of it, without scales; or of one 8-bit float with scales in fp32. Sums in fp32."""
-    is_narrow = str(signature.a) in _NARROW
+    """A and B of one 16-bit float, C of it, without scales; or of one 8-bit type, C a 16-bit float, with fp32 scales.
+
+    Sums are in fp32, of int8 in int32, which leave the matrix unit at the end: there are no scales of blocks.
+    """
+    is_narrow, is_whole = str(signature.a) in _NARROW, signature.a is DType.INT8
+    scales = _SCALED_WHOLE if is_whole else _SCALED if is_narrow else (str(Quant.NONE),)
     return first(
         not_among(str(signature.a), (*_WIDE, *_NARROW), "the kernels multiply"),
         not_among(str(signature.b), (str(signature.a),), "B is of A's type"),
         not_among(str(signature.c), _WIDE if is_narrow else (str(signature.a),), "C is"),
-        not_among(str(signature.quant), _SCALED if is_narrow else (str(Quant.NONE),), "of these types scales are"),
+        not_among(str(signature.quant), scales, "of these types scales are"),
         not_among(str(signature.scale), (str(DType.FP32),), "scales are in") if is_narrow else None,
-        not_among(str(signature.acc), (str(DType.FP32),), "sums are in"),
+        not_among(str(signature.acc), (str(DType.INT32 if is_whole else DType.FP32),), "sums are in"),
     )
 
 
