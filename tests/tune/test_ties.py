@@ -40,6 +40,16 @@ def test_what_selection_takes_wins_where_it_is_equal_to_the_fastest() -> None:
     assert winner(contest(C, a=100, b=101.9)) == A, "it was not timed"
 
 
+def test_what_selection_takes_wins_where_its_loss_varies_by_as_much_between_processes() -> None:
+    def of(*us: float) -> Candidate | None:
+        return verdicts([Contest(B, [turn(a=100, b=one) for one in us * 5], {})])[0].winner
+
+    assert of(100, 103, 106) == B
+    assert of(102.9, 103, 103.1) == A
+    assert of(103, 106, 109) == A
+    assert verdicts([Contest(None, [turn(a=100, b=one) for one in (100, 103, 106) * 5], {})])[0].winner == A
+
+
 def test_what_selection_takes_wins_where_nothing_saves_enough() -> None:
     assert winner(contest(B, a=100, b=104), least_gain=0.05) == B
     assert winner(contest(B, a=100, b=106), least_gain=0.05) == A
