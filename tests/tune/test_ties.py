@@ -40,14 +40,17 @@ def test_what_selection_takes_wins_where_it_is_equal_to_the_fastest() -> None:
     assert winner(contest(C, a=100, b=101.9)) == A, "it was not timed"
 
 
-def test_what_selection_takes_wins_where_its_loss_varies_by_as_much_between_processes() -> None:
-    def of(*us: float) -> Candidate | None:
-        return verdicts([Contest(B, [turn(a=100, b=one) for one in us * 5], {})])[0].winner
+def test_what_selection_takes_wins_where_losses_vary_by_as_much_between_processes() -> None:
+    def of(*us: float, selected: Candidate | None = B, neighbours: int = 0) -> Candidate | None:
+        one = Contest(selected, [turn(a=100, b=each) for each in us * 5], {})
+        noisy = Contest(None, [turn(a=100, b=each) for each in (120, 125, 130) * 5], {})
+        return verdicts([one, *[noisy] * neighbours])[0].winner
 
-    assert of(100, 103, 106) == B
-    assert of(102.9, 103, 103.1) == A
+    assert of(102.4, 102.5, 102.6) == A
+    assert of(100, 102.5, 105) == B
+    assert of(100, 102.5, 105, selected=None) == A
     assert of(103, 106, 109) == A
-    assert verdicts([Contest(None, [turn(a=100, b=one) for one in (100, 103, 106) * 5], {})])[0].winner == A
+    assert of(102.4, 102.5, 102.6, neighbours=3) == B, "a ladder's noise is one"
 
 
 def test_what_selection_takes_wins_where_nothing_saves_enough() -> None:

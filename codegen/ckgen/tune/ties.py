@@ -13,9 +13,9 @@ from ckgen.tune.losses import Loss, Losses, Turn, loss_to, losses
 
 TIE = math.log(1.02)
 """What loses no more to the fastest is equal to it. All losses are logarithms of ratios."""
-_UNSTEADY = 1.5
-"""What selection takes is equal too where it loses less than so many standard deviations of that loss from process to
-process: of programs that ran the fastest instead, more than one in fifteen would be slower."""
+_UNSTEADY = 2
+"""What selection takes is equal too within so many standard deviations of its ladder's losses from process to process:
+a row would make some of the programs slower."""
 MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
 _CERTAIN = 2.5
@@ -70,9 +70,9 @@ def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict
     """The winners of a ladder's problems.
 
     What selection takes anyway wins where it is equal to the fastest, or where that saves a part of its time less than
-    `least_gain` only, or no more than by what its loss varies from process to process. Else of the candidates that are
-    equal to the fastest, and better than that by as much, the one that loses least in the mean of the ladder, in steps,
-    and of these the first by name: so neighbours agree, and so does another tune.
+    `least_gain` only, or no more than the ladder's losses vary from process to process. Else of the candidates that
+    are equal to the fastest, and better than that by as much, the one that loses least in the mean of the ladder, in
+    steps, and of these the first by name: so neighbours agree, and so does another tune.
     """
     every = [losses(one.turns) for one in ladder]
     noise = _noise(every)
@@ -117,7 +117,7 @@ class _Examined:
         tolerance = TIE
         if selected in of:
             assert selected is not None
-            tolerance = max(TIE, anyway, _UNSTEADY * self._deviation(of[selected]))
+            tolerance = max(TIE, anyway, _UNSTEADY * self._usual(of[selected]))
             unsure |= self._unsure(selected, tolerance)
             if of[selected].value <= tolerance:
                 return self._end(selected, unsure)
@@ -150,15 +150,13 @@ class _Examined:
 
     def _error(self, loss: Loss) -> float:
         """The standard error of a loss."""
-        return self._deviation(loss) / math.sqrt(loss.count)
-
-    def _deviation(self, loss: Loss) -> float:
-        """The standard deviation of a loss from turn to turn; 0 where no turn has both."""
-        if not loss.count:
-            return 0.0
         freedom = loss.count - 1 + _LADDER_WEIGHT
-        variance = loss.count / loss.weight
-        return math.sqrt((loss.misfit + _LADDER_WEIGHT * self._noise) / freedom * variance)
+        return math.sqrt((loss.misfit + _LADDER_WEIGHT * self._noise) / freedom / loss.weight)
+
+    def _usual(self, loss: Loss) -> float:
+        """The standard deviation of a loss from turn to turn, by its ladder's noise: what few turns say of one loss
+        alone would be noise itself. 0 where no turn has both."""
+        return math.sqrt(self._noise * loss.count / loss.weight) if loss.count else 0.0
 
     def _end(self, winner: Candidate, unsure: set[Candidate]) -> Verdict:
         if not unsure or len(self._contest.turns) >= MOST_TURNS:
