@@ -89,9 +89,9 @@ def test_what_is_near_the_tolerance_is_timed_again_beside_the_fastest_until_it_i
 
 
 def test_what_one_process_or_two_show_is_certain_only_where_none_is_so_slow() -> None:
-    for turns in (1, 2):
-        assert verdicts([contest(B, turns=turns, a=100, b=118)]) == [Verdict(A, (A, B), is_certain=False)]
-    assert verdicts([contest(B, turns=1, a=100, b=130)]) == [Verdict(A)]
+    for turns, us in ((1, 118), (2, 118), (1, 200), (2, 200)):
+        assert verdicts([contest(B, turns=turns, a=100, b=us)]) == [Verdict(A, (A, B), is_certain=False)]
+    assert verdicts([contest(B, turns=1, a=100, b=310)]) == [Verdict(A)]
     slow_once = [turn(a=100, b=118), *[turn(a=100, b=100)] * 4]
     assert verdicts([Contest(B, slow_once, {})])[0].winner == B
 

@@ -20,9 +20,10 @@ MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
 _CERTAIN = 2.5
 """So many standard errors from the tolerance a loss is taken to be on one side."""
-_LEAST_TURNS, _MOST_WILD = 3, math.log(1.25)
-"""In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there. So
-a loss is certain that so many turns have, or one that is larger."""
+_LEAST_TURNS, _MOST_WILD = 3, math.log(3)
+"""In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there;
+and by twice, where something else had a CPU of two all that while. So a loss is certain that so many turns have, or one
+that is larger."""
 _STEP, _NO_STEP = 0.02, 1e-6
 """What candidates lose in a ladder of several problems is told apart in such steps, so that no noise decides in one. A
 single problem has no neighbours to agree with, and takes the fastest."""
