@@ -198,6 +198,16 @@ def test_shards_write_one_table_together(fake: OfSignature) -> None:
     assert Path("t.csv").read_bytes() == expected
 
 
+def test_all_shards_have_one_library(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else their journals would not be of the same code."""
+    seen: list[Any] = []
+    monkeypatch.setattr("ckgen.measure.library.build_library", lambda contents, *more: seen.append(contents))
+    monkeypatch.setattr("ckgen.measure.library.digest_of", lambda library: "c0de")
+    for part in (1, 2):
+        ok(*TUNE, "--build-only", "--shard", f"{part}/2")
+    assert seen[0] == seen[1] and len(seen[0].signatures) == 3
+
+
 def test_rows_that_gain_nothing_are_left_out_and_lose_an_older_row(fake: OfSignature) -> None:
     ok(*TUNE)
     fake.usual = "gemm_bf16_rcr_host_4x16_64x512x512_t0"

@@ -40,6 +40,19 @@ def test_what_selection_takes_wins_where_it_is_equal_to_the_fastest() -> None:
     assert winner(contest(C, a=100, b=101.9)) == A, "it was not timed"
 
 
+def test_what_selection_takes_wins_where_losses_vary_by_as_much_between_processes() -> None:
+    def of(*us: float, selected: Candidate | None = B, neighbours: int = 0) -> Candidate | None:
+        one = Contest(selected, [turn(a=100, b=each) for each in us * 5], {})
+        noisy = Contest(None, [turn(a=100, b=each) for each in (120, 125, 130) * 5], {})
+        return verdicts([one, *[noisy] * neighbours])[0].winner
+
+    assert of(102.4, 102.5, 102.6) == A
+    assert of(100, 102.5, 105) == B
+    assert of(100, 102.5, 105, selected=None) == A
+    assert of(103, 106, 109) == A
+    assert of(102.4, 102.5, 102.6, neighbours=3) == B, "a ladder's noise is one"
+
+
 def test_what_selection_takes_wins_where_nothing_saves_enough() -> None:
     assert winner(contest(B, a=100, b=104), least_gain=0.05) == B
     assert winner(contest(B, a=100, b=106), least_gain=0.05) == A
@@ -76,9 +89,9 @@ def test_what_is_near_the_tolerance_is_timed_again_beside_the_fastest_until_it_i
 
 
 def test_what_one_process_or_two_show_is_certain_only_where_none_is_so_slow() -> None:
-    for turns in (1, 2):
-        assert verdicts([contest(B, turns=turns, a=100, b=118)]) == [Verdict(A, (A, B), is_certain=False)]
-    assert verdicts([contest(B, turns=1, a=100, b=130)]) == [Verdict(A)]
+    for turns, us in ((1, 118), (2, 118), (1, 200), (2, 200)):
+        assert verdicts([contest(B, turns=turns, a=100, b=us)]) == [Verdict(A, (A, B), is_certain=False)]
+    assert verdicts([contest(B, turns=1, a=100, b=310)]) == [Verdict(A)]
     slow_once = [turn(a=100, b=118), *[turn(a=100, b=100)] * 4]
     assert verdicts([Contest(B, slow_once, {})])[0].winner == B
 

@@ -101,6 +101,7 @@ def command(**params: Any) -> int:
     keys, modules = _asked(params, target, archs)
     wanted = {key: count for key, count in keys.items() if subjects.holds(key)}
     ladders = in_ladders(of_counts(wanted, target))
+    signatures = sorted({key.signature for key in wanted})  # of all parts, so that they have one library
     if params["shard"] is not None:
         from ckgen.tune.asked import shard_of
         from ckgen.tune.problems import shard
@@ -111,15 +112,15 @@ def command(**params: Any) -> int:
         raise UsageError("there is nothing to tune: no problem of the lists and tables is meant")
     _demand_dialect(params, ladders)
     if params["build_only"]:
-        return _build(params, target, ladders)
-    return _tune(params, target, ladders, modules)
+        return _build(params, target, signatures)
+    return _tune(params, target, ladders, modules, signatures)
 
 
-def _build(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]]) -> int:
+def _build(params: Mapping[str, Any], target: Target, signatures: Sequence[str]) -> int:
     from ckgen.measure.library import build_library, digest_of
 
     with progress("planning") as line:
-        library = build_library(_device(params, target, ladders).contents, line.step, params["work"])
+        library = build_library(_device(params, target, signatures).contents, line.step, params["work"])
     show_json({"library": str(library), "digest": digest_of(library)}) if params["as_json"] else show(
         f"{library}  {digest_of(library)}"
     )
@@ -171,7 +172,11 @@ def _say_modules(modules: Mapping[str, Module]) -> None:
 
 
 def _tune(
-    params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]], modules: Mapping[str, Module]
+    params: Mapping[str, Any],
+    target: Target,
+    ladders: Sequence[Sequence[Problem]],
+    modules: Mapping[str, Module],
+    signatures: Sequence[str],
 ) -> int:
     from ckgen.cli.tune_text import text_of
     from ckgen.tune.journal import read_journals
@@ -190,7 +195,7 @@ def _tune(
     if old is not None:
         problems = (one for ladder in ladders for one in ladder)
         options = replace(options, older=older_choices(problems, old, target))
-    device = _device(params, target, ladders)
+    device = _device(params, target, signatures)
     if params["scheduler"] is not None:
         found = _by_workers(params["scheduler"], target, ladders, device, options, held, journal)
     else:
@@ -209,17 +214,16 @@ def _tune(
     return FINDINGS if outcome.failures or outcome.lost else 0
 
 
-def _device(params: Mapping[str, Any], target: Target, ladders: Sequence[Sequence[Problem]]) -> Device:
+def _device(params: Mapping[str, Any], target: Target, signatures: Sequence[str]) -> Device:
     from ckgen.measure.library import Contents
     from ckgen.tune.asked import ops_to_plan
     from ckgen.tune.device import Device
 
-    signatures = tuple(sorted({one.key.signature for ladder in ladders for one in ladder}))
     ops = ops_to_plan(signatures)
     tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
     sets = kernel_sets_of(params["kernel_sets"], ops)
     tables, added = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
-    return Device(Contents(target, tuple(sorted(ops)), signatures, tables, added), params["work"])
+    return Device(Contents(target, tuple(sorted(ops)), tuple(signatures), tables, added), params["work"])
 
 
 def _here(

@@ -13,13 +13,17 @@ from ckgen.tune.losses import Loss, Losses, Turn, loss_to, losses
 
 TIE = math.log(1.02)
 """What loses no more to the fastest is equal to it. All losses are logarithms of ratios."""
+_UNSTEADY = 2
+"""What selection takes is equal too within so many standard deviations of its ladder's losses from process to process:
+a row would make some of the programs slower."""
 MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
 _CERTAIN = 2.5
 """So many standard errors from the tolerance a loss is taken to be on one side."""
-_LEAST_TURNS, _MOST_WILD = 3, math.log(1.25)
-"""In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there. So
-a loss is certain that so many turns have, or one that is larger."""
+_LEAST_TURNS, _MOST_WILD = 3, math.log(3)
+"""In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there;
+and by twice, where something else had a CPU of two all that while. So a loss is certain that so many turns have, or one
+that is larger."""
 _STEP, _NO_STEP = 0.02, 1e-6
 """What candidates lose in a ladder of several problems is told apart in such steps, so that no noise decides in one. A
 single problem has no neighbours to agree with, and takes the fastest."""
@@ -66,10 +70,10 @@ class Verdict:
 def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict]:
     """The winners of a ladder's problems.
 
-    What selection takes anyway wins where it is equal to the fastest, or faster than that by a part of its time less
-    than `least_gain` only. Else of the candidates that are equal to the fastest, and better than that by as much, the
-    one that loses least in the mean of the ladder, in steps, and of these the first by name: so neighbours agree, and
-    so does another tune.
+    What selection takes anyway wins where it is equal to the fastest, or where that saves a part of its time less than
+    `least_gain` only, or no more than the ladder's losses vary from process to process. Else of the candidates that
+    are equal to the fastest, and better than that by as much, the one that loses least in the mean of the ladder, in
+    steps, and of these the first by name: so neighbours agree, and so does another tune.
     """
     every = [losses(one.turns) for one in ladder]
     noise = _noise(every)
@@ -114,7 +118,7 @@ class _Examined:
         tolerance = TIE
         if selected in of:
             assert selected is not None
-            tolerance = max(TIE, anyway)
+            tolerance = max(TIE, anyway, _UNSTEADY * self._usual(of[selected]))
             unsure |= self._unsure(selected, tolerance)
             if of[selected].value <= tolerance:
                 return self._end(selected, unsure)
@@ -149,6 +153,11 @@ class _Examined:
         """The standard error of a loss."""
         freedom = loss.count - 1 + _LADDER_WEIGHT
         return math.sqrt((loss.misfit + _LADDER_WEIGHT * self._noise) / freedom / loss.weight)
+
+    def _usual(self, loss: Loss) -> float:
+        """The standard deviation of a loss from turn to turn, by its ladder's noise: what few turns say of one loss
+        alone would be noise itself. 0 where no turn has both."""
+        return math.sqrt(self._noise * loss.count / loss.weight) if loss.count else 0.0
 
     def _end(self, winner: Candidate, unsure: set[Candidate]) -> Verdict:
         if not unsure or len(self._contest.turns) >= MOST_TURNS:
