@@ -66,26 +66,31 @@ def expect(operands: Operands) -> Expected:
     one of two, and its bound is 0. Otherwise C is between the values that are the nearest to what the accumulator,
     scales and epilogue may make of it, at most.
     """
-    signature = operands.signature
-    sums = _sums(operands)
-    exact, bound = sums.c, sums.bound
-    if signature.epilogue:
-        exact, bound = after_epilogue(signature.epilogue, operands.d, operands.alpha, exact, bound)
-    if signature.c is DType.INT32:
-        return Expected(exact, bound)
-    return rounded(exact, bound, signature.c, to_even=True)
+    return _stored(_before_rounding(operands), operands.signature.c)
 
 
 def expect_of_integers(operands: Operands) -> Expected:
     """As expect, of make_integers' operands, any of which may be replaced by zeros, infinities and NaNs.
 
-    C's type holds every sum of magnitudes, so that parts of C may be added up in it: the bound is 0 of every finite
-    element, unless an epilogue makes other numbers of integers.
+    C's type holds every sum of magnitudes, so that parts of C may be added up in it: every finite element is the one
+    right integer, unless an epilogue makes other numbers of integers.
     """
-    expected = expect(operands)
-    if not keeps_integers(operands.signature.epilogue):
-        return expected
-    return Expected(expected.c, np.where(np.isfinite(expected.c), 0.0, expected.bound))
+    found = _before_rounding(operands)
+    if keeps_integers(operands.signature.epilogue):
+        found = Expected(found.c, np.where(np.isfinite(found.c), 0.0, found.bound))
+    return _stored(found, operands.signature.c)
+
+
+def _before_rounding(operands: Operands) -> Expected:
+    sums, epilogue = _sums(operands), operands.signature.epilogue
+    if not epilogue:
+        return sums
+    return Expected(*after_epilogue(epilogue, operands.d, operands.alpha, sums.c, sums.bound))
+
+
+def _stored(found: Expected, dtype: DType) -> Expected:
+    """Rounded once, to even."""
+    return found if dtype is DType.INT32 else rounded(found.c, found.bound, dtype, to_even=True)
 
 
 def quantum(values: Values) -> float:
