@@ -93,7 +93,7 @@ def test_each_peer_is_compared_and_groups_known_to_the_device_stand_beside(tmp_p
 
 
 def test_the_page_has_the_record_of_the_last_whole_run() -> None:
-    record = ROOT / "docs" / "nvidia_h200.json"
+    record = ROOT / "benchmarks" / "gpu" / "h200.json"
     text = (ROOT / "docs" / "nvidia.md").read_text(encoding="utf-8")
     checked, _, *table = script("page.py", str(record)).splitlines()
     assert "0 wrong of" in checked and f"**{checked}**" in " ".join(text.split())
