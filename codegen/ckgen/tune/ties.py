@@ -13,9 +13,9 @@ from ckgen.tune.losses import Loss, Losses, Turn, loss_to, losses
 
 TIE = math.log(1.02)
 """What loses no more to the fastest is equal to it. All losses are logarithms of ratios."""
-_UNSTEADY = 2
-"""What selection takes is equal too within so many standard deviations of its ladder's losses from process to process:
-a row would make some of the programs slower."""
+_UNSTEADY, _MOST_UNSTEADY = 2, math.log(1.05)
+"""What selection takes is equal too within so many standard deviations of its ladder's losses from process to process,
+as a row would make some of the programs slower; but not beyond 5 %, as then something else ran on the machine."""
 MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
 _CERTAIN = 2.5
@@ -118,7 +118,7 @@ class _Examined:
         tolerance = TIE
         if selected in of:
             assert selected is not None
-            tolerance = max(TIE, anyway, _UNSTEADY * self._usual(of[selected]))
+            tolerance = max(TIE, anyway, min(_UNSTEADY * self._usual(of[selected]), _MOST_UNSTEADY))
             unsure |= self._unsure(selected, tolerance)
             if of[selected].value <= tolerance:
                 return self._end(selected, unsure)
