@@ -58,7 +58,7 @@ def verdict(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[list[s
     compared = second["compared"]
     flipped = [one for one in compared if one["flipped"]]
     ratios = [one["ratio"] for one in compared if one["ratio"] is not None]
-    mean, part = geometric_mean(ratios) if ratios else 1.0, len(flipped) / len(compared)
+    mean, part = geometric_mean(ratios) if ratios else 1.0, len(flipped) / max(len(compared), 1)
     lines = [f"  {one['problem']}: {one['before']} -> {one['now']}, {_told(one['ratio'])}" for one in flipped]
     lines.append(f"{len(flipped)} of {len(compared)} rows differ ({part:.1%}); time of all winners: {mean:.4f}")
     doubts = f"{first['doubtful']} and {second['doubtful']} winners in doubt"
