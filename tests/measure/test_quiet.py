@@ -32,15 +32,19 @@ def working(seconds: float) -> threading.Thread:
 
 
 def test_threads_that_share_a_cpu_wait_for_it() -> None:
-    cpus, before = os.sched_getaffinity(0), waited()
+    cpus, before, done = os.sched_getaffinity(0), waited(), threading.Event()
     os.sched_setaffinity(0, {min(cpus)})
+    threads = [threading.Thread(target=work, args=(done,)) for _ in range(2)]
     try:
-        threads = [working(0.2), working(0.2)]
         for thread in threads:
-            thread.join(timeout=0.15)
+            thread.start()
+        end = time.monotonic() + 120  # what a thread waited is told while it lives
+        while waited() - before <= 0.05 and time.monotonic() < end:
+            time.sleep(0.01)
         assert waited() - before > 0.05
     finally:
         os.sched_setaffinity(0, cpus)
+        done.set()
         for thread in threads:
             thread.join()
 
