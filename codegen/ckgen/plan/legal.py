@@ -90,38 +90,29 @@ class Offers:
             for arch in self.archs:
                 if not _concerns(candidate, arch):
                     continue
-                every = _kernels(candidate, arch)
+                signature = candidate.signature.resolved(arch.fp8_flavour)
                 kernels = (
                     one
-                    for one in every.kernels
-                    if self.filters.why_left_out((one.signature,), one.config, candidate.table_kernel) is None
+                    for one in _kernels(candidate, arch, signature)
+                    if self.filters.why_left_out((signature,), one.config, candidate.table_kernel) is None
                 )
-                found.setdefault((every.signature, arch.name), []).extend(kernels)
+                found.setdefault((signature, arch.name), []).extend(kernels)
         for (signature, name), legal in found.items():
             for source, of_source in groupby(legal, key=lambda one: one.candidate.set_name):
                 yield Offer(signature, source, name, tuple(of_source))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kernels:
-    """All that a candidate is on an arch."""
-
-    candidate: AnyCandidate
-    arch: ArchSpec
-    signature: Signature
-    kernels: tuple[LegalCandidate, ...]
-
-
-_KNOWN: dict[tuple[int, int], _Kernels] = {}
+_KNOWN: dict[tuple[int, int], tuple[LegalCandidate, ...]] = {}
 """By the candidate and the arch themselves: sets that were read stay in memory, and so does what rules said of them."""
 
 
-def _kernels(candidate: AnyCandidate, arch: ArchSpec) -> _Kernels:
+def _kernels(candidate: AnyCandidate, arch: ArchSpec, signature: Signature) -> tuple[LegalCandidate, ...]:
+    """All that a candidate is on an arch, whose flavour `signature` has."""
     known = _KNOWN.get(key := (id(candidate), id(arch)))
     if known is None:
-        signature = candidate.signature.resolved(arch.fp8_flavour)
-        every = (LegalCandidate(candidate, arch, signature, config) for config in candidate.configs(arch.name))
-        known = _KNOWN[key] = _Kernels(candidate, arch, signature, tuple(every))
+        known = tuple(LegalCandidate(candidate, arch, signature, config) for config in candidate.configs(arch.name))
+        if known:  # which keep both, so that no other has their ids
+            _KNOWN[key] = known
     return known
 
 
