@@ -13,7 +13,8 @@ from ckgen.cli.errors import Command
 from ckgen.cli.option_values import targets_or_env
 from ckgen.cli.options import all_shared_options, json_option
 from ckgen.cli.output import columns, show, show_json
-from ckgen.cli.shared import Shared, settings
+from ckgen.cli.settings import settings
+from ckgen.cli.shared import Shared
 from ckgen.specs.targets import CU_NUM, GPU_ARCHS
 
 _SOURCES = {

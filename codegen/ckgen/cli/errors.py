@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ckgen.cli.output import say, say_diagnostics, show_json
-from ckgen.cli.shared import FromFile
+from ckgen.cli.settings import FromFile
 from ckgen.model.diagnostic import Diagnostic
 from ckgen.model.errors import CkgenError, InputError, UsageError
 

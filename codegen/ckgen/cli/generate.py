@@ -39,7 +39,8 @@ from ckgen.cli.options import (
     tuning_option,
 )
 from ckgen.cli.output import error_summary, errors_of, plural, progress, say, say_diagnostics, show_json
-from ckgen.cli.shared import is_flag_given, settings
+from ckgen.cli.settings import settings
+from ckgen.cli.shared import is_flag_given
 from ckgen.cli.why_not import text_of
 from ckgen.families.common.policy import MPolicy
 from ckgen.model.diagnostic import Diagnostic, Location, Severity

@@ -10,7 +10,7 @@ from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
-from ckgen.families.fmha.query import FmhaQuery
+from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.families.fmha.rules import JUDGES
 from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
 from ckgen.families.fmha.signature import FmhaSignature
@@ -26,12 +26,11 @@ _ANY_HDIM = 128
 _ANY_HOST = HostFmhaConfig(16, 64)
 
 
-def why_absent(query: FmhaQuery, arch: ArchSpec) -> str | None:
-    """Why nothing answers on the arch, whatever the sizes; None where some kernel does."""
-    unit = query.unit
+def why_absent(unit: FmhaUnit | None, signature: FmhaSignature, arch: ArchSpec) -> str | None:
+    """Why nothing of a signature's unit answers on the arch, whatever the sizes; None where some kernel does."""
     if unit is not None and unit.default_indices(arch.name):
         return None
-    refusal = refusal_of_all(query.signature, arch)
+    refusal = refusal_of_all(signature, arch)
     return refusal or "no kernel set that is read asks for it: see `ckgen list instances --ops fmha` and --kernel-set"
 
 

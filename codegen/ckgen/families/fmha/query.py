@@ -102,7 +102,9 @@ class FmhaQuery(Query):
         from ckgen.families.fmha.absent import why_absent
         from ckgen.specs.archs import load_archs
 
-        return "" if self.illegal() is not None else why_absent(self, load_archs()[self.target.gfx]) or ""
+        if self.illegal() is not None:
+            return ""
+        return why_absent(self.unit, self.signature, load_archs()[self.target.gfx]) or ""
 
     def measured_size(self, row: FmhaRow) -> int:
         """Its keys."""
