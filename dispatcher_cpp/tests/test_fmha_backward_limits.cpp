@@ -93,7 +93,9 @@ TEST(FmhaBackwardRoom, HasTheSumsThenDeltaThenHeads) {
   s.fmha.entry = FmhaEntry::backward;
   FmhaShape x;
   x.batch = 3, x.heads_q = 4, x.heads_k = 2, x.seqlen_q = 5, x.seqlen_k = 7, x.hdim_q = 32, x.hdim_v = 9;
-  const auto of = [&](bool sums_heads) { return device::FmhaBackwardRoom::of(Problem(s).fmha(x), sums_heads); };
+  const auto of = [&](bool sums_heads, std::int32_t tile = 0) {
+    return device::FmhaBackwardRoom::of(Problem(s).fmha(x), sums_heads, tile);
+  };
   device::FmhaBackwardRoom room = of(true);
   EXPECT_EQ(room.dq_bytes, 3U * 4 * 5 * 32 * 4);
   EXPECT_EQ(room.delta, room.dq_bytes) << "a multiple of 256";
@@ -101,13 +103,19 @@ TEST(FmhaBackwardRoom, HasTheSumsThenDeltaThenHeads) {
   EXPECT_EQ(room.dv, room.dk + 3 * 4 * 7 * 32 * 4);
   EXPECT_EQ(room.bytes, room.dv + 3 * 4 * 7 * 9 * 4);
   EXPECT_EQ(of(false).bytes, room.delta + 240);
+  EXPECT_EQ(of(true, 3).dq_bytes, 3 * room.dq_bytes) << "tiles of 3 keys over 7";
+  EXPECT_EQ(of(true, 7).dq_bytes, room.dq_bytes);
   s.fmha.varlen = true;
   x.total_q = 11;
   room = of(true);
   EXPECT_EQ(room.dq_bytes, 4U * 11 * 32 * 4);
   EXPECT_EQ(room.bytes - room.dv, 3U * 4 * 7 * 9 * 4) << "keys of all sequences are not known";
+  EXPECT_EQ(of(true, 3).dq_bytes, 3U * 3 * 4 * 5 * 32 * 4) << "parts have the rows of the longest sequence";
+  x.seqlen_k = 0;
+  EXPECT_EQ(of(true, 3).dq_bytes, 3U * 4 * 5 * 32 * 4) << "a part of zeros";
   x.total_q = 0, x.seqlen_q = 0;
   EXPECT_EQ(of(false).bytes, 0U);
+  EXPECT_EQ(of(false, 3).bytes, 0U);
 }
 
 TEST(FmhaBackwardRoom, CountsIn64Bits) {
@@ -115,9 +123,10 @@ TEST(FmhaBackwardRoom, CountsIn64Bits) {
   s.fmha.entry = FmhaEntry::backward;
   FmhaShape x;
   x.batch = 8, x.heads_q = x.heads_k = 128, x.seqlen_q = 1 << 20, x.seqlen_k = 1, x.hdim_q = x.hdim_v = 128;
-  EXPECT_EQ(device::FmhaBackwardRoom::of(Problem(s).fmha(x), false).dq_bytes, std::uint64_t{1} << 39);
+  EXPECT_EQ(device::FmhaBackwardRoom::of(Problem(s).fmha(x), false, 0).dq_bytes, std::uint64_t{1} << 39);
   x.batch = x.seqlen_q = (std::int64_t{1} << 31) - 1, x.heads_q = x.heads_k = 65535, x.hdim_q = 256;
-  EXPECT_EQ(device::FmhaBackwardRoom::of(Problem(s).fmha(x), false).bytes, ~std::uint64_t{0});
+  EXPECT_EQ(device::FmhaBackwardRoom::of(Problem(s).fmha(x), false, 0).bytes, ~std::uint64_t{0});
+  EXPECT_EQ(device::FmhaBackwardRoom::of(Problem(s).fmha(x), false, 1).bytes, ~std::uint64_t{0});
 }
 
 }  // namespace test_fmha_backward_limits

@@ -45,10 +45,10 @@ Status convert_dq(const Launch& launch, Arch, std::uint32_t, KernelCall& out) no
   return noted("convert_dq", launch, out);
 }
 std::size_t workspace(const InstanceDesc&, const Problem& problem, std::uint32_t, Arch, std::uint32_t) noexcept {
-  return FmhaBackwardRoom::of(problem, true).bytes;
+  return FmhaBackwardRoom::of(problem, true, 0).bytes;
 }
 std::size_t sums(const InstanceDesc&, const Problem& problem, std::uint32_t, Arch, std::uint32_t) noexcept {
-  return FmhaBackwardRoom::of(problem, true).dq_bytes;
+  return FmhaBackwardRoom::of(problem, true, 0).dq_bytes;
 }
 
 constexpr FmhaStages kStages{workspace, nullptr, sums, dot_do_o, sum_heads, convert_dq};
@@ -113,7 +113,7 @@ TEST_F(FmhaBackwardLaunches, RunAroundTheKernelInOneWorkspace) {
   EXPECT_EQ(kinds(*plan), "dot_do_o reset_workspace kernel sum_heads convert_dq");
   constexpr std::uint64_t kSums = 2 * 4 * 130 * 128 * 4;
   EXPECT_EQ(plan->stages[1].reset_bytes, kSums);
-  EXPECT_EQ(plan->workspace_size, FmhaBackwardRoom::of(plan->problem, true).bytes);
+  EXPECT_EQ(plan->workspace_size, FmhaBackwardRoom::of(plan->problem, true, 0).bytes);
   std::vector<char> room(plan->workspace_size + 64);
   char* workspace = room.data() + (64 - reinterpret_cast<std::uintptr_t>(room.data()) % 64);
   ASSERT_TRUE(dispatcher.preload(*plan).ok());

@@ -13,7 +13,8 @@ using tiny::padded;
 using tiny::sizes;
 
 detail::Wide cost_of(const FmhaConfig& c, const FmhaShape& x, std::uint32_t cus, std::uint64_t splits = 1) {
-  return detail::FmhaWork(c, {}, x, cus).cost(splits);
+  const detail::FmhaAsked asked({}, x, cus);
+  return detail::FmhaWork(c, asked).cost(splits);
 }
 
 /// The mean, row by row.
@@ -81,7 +82,8 @@ constexpr FmhaConfig split(std::int32_t m0, std::int32_t n0, std::int32_t most) 
 
 std::vector<std::uint32_t> weighed(const FmhaConfig& c, const FmhaShape& x, std::uint32_t cus) {
   std::vector<std::uint32_t> found;
-  detail::FmhaWork(c, {}, x, cus).each_splits([&](std::uint32_t splits, detail::Wide) { found.push_back(splits); });
+  const detail::FmhaAsked asked({}, x, cus);
+  detail::FmhaWork(c, asked).each_splits([&](std::uint32_t splits, detail::Wide) { found.push_back(splits); });
   return found;
 }
 
@@ -139,7 +141,8 @@ TEST(FmhaCost, OfAWindowAPartIsNoLongerThanIt) {
   FmhaShape x = sizes(1, 8, 8, 1, 100000, 128, 128);
   x.window_left = 4095;
   const FmhaConfig c = split(64, 64, 128);
-  EXPECT_TRUE(detail::FmhaWork(c, traits, x, 304).cost(2) > detail::FmhaWork(c, traits, x, 304).cost(1))
+  const detail::FmhaAsked asked(traits, x, 304);
+  EXPECT_TRUE(detail::FmhaWork(c, asked).cost(2) > detail::FmhaWork(c, asked).cost(1))
       << "half of all keys are more than the window";
   EXPECT_EQ(detail::best_splits(c, traits, x, 304).splits, 121U) << "of 827 keys, of which the window meets 6";
   EXPECT_EQ(detail::best_splits(split(64, 64, 8), traits, x, 304).splits, 1U) << "parts longer than the window";

@@ -31,6 +31,19 @@ def test_what_answers_each_problem_of_a_choice() -> None:
         assert line.split() == ["answered", direction, str(answered), "of", str(len(of))]
 
 
+def test_an_arch_says_which_of_its_kernels_rules_refuses_a_problem() -> None:
+    words = ("list", "fmha-problems", "--targets", "gfx1100;gfx90a")
+    rows = [row for row in as_json(*words) if row["direction"] == "fwd"]
+    whys = [row["answers"]["gfx1100:48"]["absent"] for row in rows]
+    assert all(why.startswith("ck_tile.fmha.arch: the pinned CK tree has no attention tiles for gfx11") for why in whys)
+    refused = [row for row in rows if row["answers"]["gfx90a:104"]["instance"] is None]
+    assert sum("fp8" in row["signature"] for row in refused) == len(refused) - 1 == 4
+    lines = ok(*words).splitlines()
+    first, second = lines[0].split()[-2:]
+    column = {first: -2, second: -1}["gfx1100:48"]
+    assert {line.split()[column] for line in lines[1 : len(rows) + 1]} == {"ck_tile.fmha.arch"}
+
+
 def test_backward_is_listed_and_answered_as_forward_is() -> None:
     rows = [row for row in as_json("list", "fmha-problems") if row["direction"] == "bwd"]
     assert {row["phase"] for row in rows} == {"training"} and all("_bwd" in row["signature"] for row in rows)

@@ -50,6 +50,27 @@ def test_gradients_are_within_their_bounds_in_any_order_of_waves(
         assert [launch["kernel"].split("_", 2)[2] for launch in found.launches] == STAGES, problem
 
 
+@pytest.mark.amd
+@pytest.mark.cpp
+@pytest.mark.long
+def test_ordered_kernels_give_the_same_bits_in_any_order_of_waves(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Over four tiles of keys, each of whose sums other kernels add to one as they come."""
+    signature = parse_canonical("fmha_fp32_bwd")  # not rounded behind the sums
+    problem = FmhaProblem((64,), (3 * CONFIG.n0 + 5,), 4, 2, 32, 32, seed=4, data=Data.RANDOM)
+
+    def bits(config: CkTileBackwardConfig) -> set[str]:
+        found = set()
+        for seed in range(4):
+            instance, where = make_instance(signature, config, ("gfx942",)), runtime(tmp_path_factory.getbasetemp())
+            (one,) = dispatched(instance, "gfx942", (problem,), where, context(), seed=seed)
+            assert one.right
+            found.add(one.bits)
+        return found
+
+    assert len(bits(replace(CONFIG, ordered=True))) == 1
+    assert len(bits(CONFIG)) > 1
+
+
 def outputs(problem: FmhaProblem) -> dict[str, Output]:
     return {one.name: one for one in backward_data(SIGNATURE, problem)[3]}
 

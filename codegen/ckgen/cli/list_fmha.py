@@ -8,6 +8,7 @@ from typing import Any
 
 from ckgen.cli.list_instances import options_of, plan_of
 from ckgen.cli.output import columns
+from ckgen.families.fmha.absent import why_absent
 from ckgen.families.fmha.benchmark_problems import BenchmarkProblem, benchmark_problems, training_problems
 from ckgen.families.fmha.enums import FmhaEntry
 from ckgen.families.fmha.query import FmhaQuery
@@ -28,7 +29,10 @@ def _problems() -> tuple[BenchmarkProblem, ...]:
 
 
 def answered(choosing: Mapping[str, Any]) -> Rows:
-    """The same, each with `answers`: by target the instance and its splits, or the rule that says why there is none."""
+    """The same, each with `answers`: by target the instance and its splits, or the rule that says why there is none.
+
+    `absent`: why no kernel has the signature on the target's arch, or none that was chosen.
+    """
     options = replace(options_of({**choosing, "ops": (OP,)}), every_count=False)
     plan, archs = plan_of(options), load_archs()
     rows = []
@@ -36,17 +40,21 @@ def answered(choosing: Mapping[str, Any]) -> Rows:
         answers = {}
         for target in plan.targets:
             signature = problem.signature.resolved(archs[target.gfx].fp8_flavour)
-            answers[str(target)] = _answer(select(FmhaQuery(plan, target, signature, problem.shape)))
+            query = FmhaQuery(plan, target, signature, problem.shape)
+            answers[str(target)] = _answer(select(query), why_absent(query, archs[target.gfx]))
         rows.append({**_row(problem), "answers": answers})
     return rows
 
 
 def answered_text(rows: Rows) -> str:
-    """A line per problem with the backend that answers on each target, or the rule; then how many of each direction."""
+    """A line per problem with the backend that answers on each target, or the rule; then how many of each direction.
+
+    The rule is that of kernels where they refuse the signature, else that of the problem.
+    """
     targets = list(rows[0]["answers"])
     cells = [("model", "phase", "signature", *targets)]
     for row in rows:
-        said = (one["backend"] or one["rule"] for one in row["answers"].values())
+        said = (one["backend"] or _rule_of(one["absent"]) or one["rule"] for one in row["answers"].values())
         cells.append((row["model"], row["phase"], row["signature"], *said))
     for direction in ("fwd", "bwd"):
         of = [row for row in rows if row["direction"] == direction]
@@ -55,12 +63,20 @@ def answered_text(rows: Rows) -> str:
     return columns(cells)
 
 
-def _answer(found: Selection) -> dict[str, Any]:
+def _rule_of(absent: str | None) -> str | None:
+    """Of "ck_tile.fmha.arch: …"; None of what is no rule's sentence."""
+    rule, colon, _ = (absent or "").partition(": ")
+    return rule if colon and " " not in rule else None
+
+
+def _answer(found: Selection, absent: str | None) -> dict[str, Any]:
     if found.instance is None:
         rule = found.finding.rule if found.finding is not None else None
-        return {"instance": None, "backend": None, "k_batch": None, "rule": rule, "reason": found.reason}
+        none = {"instance": None, "backend": None, "k_batch": None}
+        return {**none, "rule": rule, "reason": found.reason, "absent": absent}
     name, backend = found.instance.name, str(found.instance.backend)
-    return {"instance": name, "backend": backend, "k_batch": found.k_batch, "rule": None, "reason": None}
+    said = {"instance": name, "backend": backend, "k_batch": found.k_batch}
+    return {**said, "rule": None, "reason": None, "absent": None}
 
 
 def _row(problem: BenchmarkProblem) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 // Attention's backward by ck_tile, for one Config: the types of its kernels and their device entries. In order:
-// dot_do_o makes delta, dq_dk_dv the gradients, dQ as fp32 sums, convert_dq rounds these.
+// dot_do_o makes delta, dq_dk_dv the gradients, dQ as fp32 sums, convert_dq rounds these. Of an ordered kernel dQ has a
+// part for each tile of keys, which another kernel adds up.
 //
 // Formulas: include/ckgen/fmha.hpp. C++20, for a HIP compile of either half.
 #pragma once
@@ -35,14 +36,15 @@ using ck_tile::index_t;
 
 /// How one workgroup computes: m0 rows of Q at a time, against n0 keys; k4 of these at once into dQ, whose rows
 /// `dq_waves` of four waves share. hdim: of Q and of V, both padded as `pad` says: 0, they are hdim; 8 or 1, multiples
-/// of it. `grouped`: dK and dV are fp32 sums of each query head, which another kernel adds up.
+/// of it. `grouped`: dK and dV are fp32 sums of each query head, which another kernel adds up. `ordered`: no tile of
+/// keys adds to what another one wrote.
 struct FmhaBackwardTile {
   DType type;
   FmhaTraits traits;
   index_t m0, n0, k4, hdim;
   index_t dq_waves;
   index_t pad;
-  bool grouped;
+  bool grouped, ordered;
 };
 
 /// Elements from head to head and from batch entry to batch entry; 64 bits, which ck_tile's own strides are not.
@@ -56,6 +58,7 @@ struct FmhaBackwardArgs {
   Kargs kargs;
   const std::int32_t* seqlen_k;  // [batch], of batches; null: all of K
   FmhaBackwardPlace lse, delta, dq, dk, dv;
+  std::int64_t dq_part;  // from tile to tile of keys
 };
 
 /// What dot_do_o and convert_dq take: ck_tile's arguments without the distances in the workspace, which stand here.
@@ -94,7 +97,7 @@ struct FmhaBackward {
   using Mask = ck_tile::SimplifiedGenericAttentionMask<kTraits.masked>;
   using Problem =
       ck_tile::BlockFmhaBwdPipelineProblem<Q, Q, Q, Q, float, float, float, Q, std::uint8_t, Q, Q, Q, Gradient,
-                                           Gradient, Q, Shape, kTraits.varlen, /*deterministic*/ false, Mask, Dropout,
+                                           Gradient, Q, Shape, kTraits.varlen, kConfig.ordered, Mask, Dropout,
                                            /*transposing loads*/ false, Traits>;
   template <class To>
   using Epilogue = ck_tile::Default2DEpilogue<ck_tile::Default2DEpilogueProblem<float, To, false, kPads>>;
@@ -144,6 +147,11 @@ struct FmhaBackward {
     kargs.lse_ptr = at<float>(kargs.lse_ptr, offset(args.lse));
     kargs.d_ptr = at<float>(kargs.d_ptr, offset(args.delta));
     kargs.dq_acc_ptr = at<float>(kargs.dq_acc_ptr, offset(args.dq));
+    if constexpr (kConfig.ordered) {  // ck_tile's own distance of parts is 0
+      const std::int64_t first_row =
+          kTraits.varlen ? std::int64_t{seqstart_q(kargs, b)} : 0;  // a sequence begins a part
+      kargs.dq_acc_ptr = at<float>(kargs.dq_acc_ptr, blockIdx.x * args.dq_part - first_row * kargs.stride_dq_acc);
+    }
     kargs.dk_ptr = at<Gradient>(kargs.dk_ptr, offset(args.dk));
     kargs.dv_ptr = at<Gradient>(kargs.dv_ptr, offset(args.dv));
     const index_t first = static_cast<index_t>(blockIdx.x) * kConfig.n0;
@@ -161,6 +169,11 @@ struct FmhaBackward {
   /// Of this workgroup's sequence and query head.
   CK_TILE_DEVICE static std::int64_t offset(const FmhaBackwardPlace& place) {
     return blockIdx.z * place.batch + blockIdx.y * place.head;
+  }
+  template <class Kargs>
+  CK_TILE_DEVICE static std::int32_t seqstart_q(const Kargs& kargs, unsigned b) {
+    if constexpr (kTraits.varlen) return kargs.seqstart_q_ptr[b];
+    return 0;
   }
   /// Of this workgroup's sequence.
   CK_TILE_DEVICE static index_t length(const std::int32_t* starts, const std::int32_t* lengths) {
@@ -185,15 +198,18 @@ struct FmhaBackward {
 }  // namespace ckgen::tile
 
 /// Defines the device entries of an FmhaBackward.
-#define CKGEN_TILE_FMHA_BACKWARD_KERNELS(dot_do_o, dq_dk_dv, convert_dq, Entry)                               \
-  extern "C" __global__ void __launch_bounds__((Entry::Kernel::kBlockSize), Entry::Kernel::kBlockPerCu)       \
-      dq_dk_dv(Entry::Args args) {                                                                            \
-    Entry::run(args);                                                                                         \
-  }                                                                                                           \
-  extern "C" __global__ void __launch_bounds__((Entry::DotDoO::kBlockSize), Entry::DotDoO::kBlockPerCu)       \
-      dot_do_o(Entry::DotDoOArgs args) {                                                                      \
-    Entry::run_dot_do_o(args);                                                                                \
-  }                                                                                                           \
+#define CKGEN_TILE_FMHA_BACKWARD_KERNELS(dot_do_o, dq_dk_dv, Entry)                                     \
+  extern "C" __global__ void __launch_bounds__((Entry::Kernel::kBlockSize), Entry::Kernel::kBlockPerCu) \
+      dq_dk_dv(Entry::Args args) {                                                                      \
+    Entry::run(args);                                                                                   \
+  }                                                                                                     \
+  extern "C" __global__ void __launch_bounds__((Entry::DotDoO::kBlockSize), Entry::DotDoO::kBlockPerCu) \
+      dot_do_o(Entry::DotDoOArgs args) {                                                                \
+    Entry::run_dot_do_o(args);                                                                          \
+  }
+
+/// The entry that rounds dQ, of a kernel that is not ordered.
+#define CKGEN_TILE_FMHA_CONVERT_DQ_KERNEL(convert_dq, Entry)                                                  \
   extern "C" __global__ void __launch_bounds__((Entry::ConvertDq::kBlockSize), Entry::ConvertDq::kBlockPerCu) \
       convert_dq(Entry::ConvertDqArgs args) {                                                                 \
     Entry::run_convert_dq(args);                                                                              \

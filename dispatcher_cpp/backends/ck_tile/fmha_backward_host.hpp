@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "../device/fmha_backward_room.hpp"
-#include "../device/fmha_sum_heads_args.hpp"
+#include "../device/fmha_sum_parts_args.hpp"
 #include "scaled.hpp"
 
 namespace ckgen::tile {
@@ -27,6 +27,11 @@ struct BuiltFmhaBackward {
   std::uint32_t archs;
 };
 
+/// Keys of a part of dQ; 0: dQ is one sum.
+constexpr std::int32_t parts_tile(const FmhaBackwardTile& config) noexcept {
+  return config.ordered ? config.n0 : 0;
+}
+
 /// A launch on its way to a KernelCall, with what its stages share.
 template <FmhaBackwardTile kConfig>
 class FmhaBackwardLaunch {
@@ -37,7 +42,7 @@ class FmhaBackwardLaunch {
   explicit FmhaBackwardLaunch(const Launch& launch) noexcept
       : x_(launch.problem->fmha()),
         a_(*launch.fmha),
-        room_(device::FmhaBackwardRoom::of(*launch.problem, kConfig.grouped)),
+        room_(device::FmhaBackwardRoom::of(*launch.problem, kConfig.grouped, parts_tile(kConfig))),
         workspace_(static_cast<char*>(launch.workspace)),
         rows_(kVarlen ? device::FmhaBackwardRoom::rows_of(*launch.problem) : x_.seqlen_q) {}
 
@@ -59,10 +64,16 @@ class FmhaBackwardLaunch {
   }
   typename Entry::Args dq_dk_dv() const {
     const std::int64_t keys = x_.seqlen_k;
-    typename Entry::Args args{kargs(), kVarlen ? nullptr : a_.seqlen_k, {}, {}, {}, {}, {}};
+    typename Entry::Args args{kargs(), kVarlen ? nullptr : a_.seqlen_k, {}, {}, {}, {}, {}, 0};
     args.lse = {a_.lse_head_stride, kVarlen ? 0 : a_.lse_batch_stride};
     args.delta = of_rows(1);
-    args.dq = of_rows(x_.hdim_q);
+    if constexpr (kConfig.ordered) {
+      args.dq_part = x_.seqlen_q * x_.hdim_q;
+      args.dq.head = dq_parts() * args.dq_part;
+      args.dq.batch = x_.heads_q * args.dq.head;
+    } else {
+      args.dq = of_rows(x_.hdim_q);
+    }
     if constexpr (kConfig.grouped) {
       args.dk = {keys * x_.hdim_q, keys * x_.heads_q * x_.hdim_q};
       args.dv = {keys * x_.hdim_v, keys * x_.heads_q * x_.hdim_v};
@@ -72,13 +83,21 @@ class FmhaBackwardLaunch {
     }
     return args;
   }
-  device::FmhaSumHeadsArgs sum_heads() const noexcept {
+  device::FmhaSumPartsArgs sum_heads() const noexcept {
     return {{{dk_parts(), a_.dk, a_.dk_strides, x_.hdim_q}, {dv_parts(), a_.dv, a_.dv_strides, x_.hdim_v}},
             kVarlen ? a_.seqstart_k : nullptr,
             a_.seqlen_k,
             x_.seqlen_k,
-            x_.heads_q,
+            x_.heads_k,
             x_.heads_q / x_.heads_k};
+  }
+  device::FmhaSumPartsArgs sum_dq() const noexcept {
+    return {{{reinterpret_cast<const float*>(workspace_), a_.dq, a_.dq_strides, x_.hdim_q}, {nullptr, nullptr, {}, 0}},
+            kVarlen ? a_.seqstart_q : nullptr,
+            kVarlen ? a_.seqlen_q : nullptr,
+            x_.seqlen_q,
+            x_.heads_q,
+            dq_parts()};
   }
   typename Entry::ConvertDqArgs convert_dq() const {
     using Kernel = typename Entry::ConvertDq;
@@ -100,6 +119,7 @@ class FmhaBackwardLaunch {
   FmhaBackwardPlace of_rows(std::int64_t columns) const noexcept {
     return {rows_ * columns, kVarlen ? 0 : rows_ * x_.heads_q * columns};
   }
+  std::int64_t dq_parts() const noexcept { return device::FmhaBackwardRoom::parts_of(x_, kConfig.n0); }
   float* delta() const noexcept { return reinterpret_cast<float*>(workspace_ + room_.delta); }
   float* dk_parts() const noexcept { return reinterpret_cast<float*>(workspace_ + room_.dk); }
   float* dv_parts() const noexcept { return reinterpret_cast<float*>(workspace_ + room_.dv); }
@@ -192,8 +212,12 @@ Status prepare_sum_heads(const BuiltFmhaBackward& built, const Launch& launch, A
 
 template <FmhaBackwardTile kConfig>
 Status prepare_convert_dq(const BuiltFmhaBackward& built, const Launch& launch, Arch arch, KernelCall& out) noexcept {
-  using Kernel = typename FmhaBackward<kConfig>::ConvertDq;
   const FmhaShape& x = launch.problem->fmha();
+  if constexpr (kConfig.ordered)
+    return prepare_fmha_backward<kConfig>(built, built.convert_dq, launch, arch, x.seqlen_q, device::kSumRows,
+                                          x.heads_q, device::kSumLanes, out,
+                                          [](const auto& of) { return of.sum_dq(); });
+  using Kernel = typename FmhaBackward<kConfig>::ConvertDq;
   return prepare_fmha_backward<kConfig>(built, built.convert_dq, launch, arch, x.seqlen_q, Kernel::kM0, x.heads_q,
                                         Kernel::kBlockSize, out, [](const auto& of) { return of.convert_dq(); });
 }

@@ -9,9 +9,10 @@
 namespace ckgen::device {
 
 /// Bytes from the beginning of the workspace, multiples of 256 but for the end; the largest number where 64 bits do not
-/// count them. First the fp32 sums of dQ, [batch][heads_q][seqlen_q][hdim_q], of varlen [heads_q][total_q][hdim_q];
-/// then delta, the same rows of one number; then, where heads are summed by another kernel, fp32 dK and dV of each
-/// query head, [batch][heads_q][seqlen_k][hdim] for varlen too.
+/// count them. First the fp32 sums of dQ, [batch][heads_q][seqlen_q][hdim_q], of varlen [heads_q][total_q][hdim_q], or
+/// of an ordered kernel a part for each tile of keys, [batch][heads_q][tiles][seqlen_q][hdim_q] for varlen too; then
+/// delta, the same rows of one number; then, where heads are summed by another kernel, fp32 dK and dV of each query
+/// head, [batch][heads_q][seqlen_k][hdim] for varlen too.
 struct FmhaBackwardRoom {
   std::uint64_t dq_bytes = 0;
   std::uint64_t delta = 0;
@@ -19,7 +20,8 @@ struct FmhaBackwardRoom {
   std::uint64_t dv = 0;
   std::uint64_t bytes = 0;
 
-  static FmhaBackwardRoom of(const Problem& problem, bool sums_heads) noexcept {
+  /// `tile`: keys of a part of dQ, of an ordered kernel; 0: there are none.
+  static FmhaBackwardRoom of(const Problem& problem, bool sums_heads, std::int32_t tile) noexcept {
     const FmhaShape& x = problem.fmha();
     const std::int64_t rows = rows_of(problem);
     FmhaBackwardRoom room;
@@ -35,7 +37,9 @@ struct FmhaBackwardRoom {
       if (size != 0) room.bytes = end;
       return begin;
     };
-    take(rows, x.hdim_q);
+    std::int64_t lines = rows;
+    if (tile != 0) fits = !__builtin_mul_overflow(x.batch * x.seqlen_q, parts_of(x, tile), &lines);
+    take(lines, x.hdim_q);
     room.dq_bytes = room.bytes;
     room.delta = take(rows, 1);
     if (sums_heads) {
@@ -47,6 +51,10 @@ struct FmhaBackwardRoom {
     return room;
   }
 
+  /// Parts of dQ, one for each tile of keys; where there is no key, one of zeros.
+  static std::int64_t parts_of(const FmhaShape& x, std::int32_t tile) noexcept {
+    return x.seqlen_k < 1 ? 1 : (x.seqlen_k - 1) / tile + 1;
+  }
   /// Rows of Q of all sequences, as one head has them.
   static std::int64_t rows_of(const Problem& problem) noexcept {
     const FmhaShape& x = problem.fmha();

@@ -4,7 +4,7 @@
 // head, over its part of the keys. Its 4 waves take blocks of keys in turns, each with a softmax of its own, and are
 // combined through LDS in their order: the same operands and items give the same bits. Both products are transposed,
 // K * Q^T and V^T * P^T: a lane's scores are what its part of the second product needs. Scores and sums are fp32, P is
-// rounded to Q's type. C++20, compiled as HIP for any arch; code for gfx942 and gfx950.
+// rounded to Q's type. C++20, compiled as HIP for any arch; code for gfx90a, gfx942 and gfx950.
 #pragma once
 
 #include "fmha_decode_tile.hpp"
@@ -15,7 +15,7 @@ template <FmhaDecodeConfig kConfig>
 struct FmhaDecode : FmhaDecodeLanes<kConfig> {
   using Lanes = FmhaDecodeLanes<kConfig>;
 
-#if CKGEN_HAS_FLOAT8_PRODUCTS
+#if CKGEN_HAS_HALF_PRODUCTS
   using Lanes::find, Lanes::key_of_run, Lanes::load_keys, Lanes::load_values, Lanes::load_q;
   using Lanes::kBytes, Lanes::kHalves, Lanes::kKeys, Lanes::kLoads, Lanes::kPageDescales, Lanes::kParts, Lanes::kRun;
   using Lanes::kTiles, Lanes::kTraits, Lanes::kVarlen, Lanes::kVectorized;

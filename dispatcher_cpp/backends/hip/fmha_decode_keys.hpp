@@ -12,7 +12,7 @@
 
 namespace ckgen::hip {
 
-#if CKGEN_HAS_FLOAT8_PRODUCTS
+#if CKGEN_HAS_HALF_PRODUCTS
 
 /// One item, the same for all lanes of a workgroup.
 struct DecodeTile {

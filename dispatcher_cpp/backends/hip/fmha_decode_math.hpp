@@ -1,7 +1,7 @@
 // Products of 16 x 16 fragments, elements widened to Q's type, and sums over the lanes of a row.
 //
 // A fragment is 8 elements of 16 bits of each lane: row lane % 16, elements of the summed dimension in any order that
-// both operands share. C++20, compiled as HIP; code for gfx942 and gfx950.
+// both operands share. C++20, compiled as HIP; code for gfx90a, gfx942 and gfx950.
 #pragma once
 
 #include <type_traits>
@@ -10,16 +10,21 @@
 
 namespace ckgen::hip {
 
-#if CKGEN_HAS_FLOAT8_PRODUCTS
+#if CKGEN_HAS_HALF_PRODUCTS
 
 enum class Half : int { bf16, fp16 };
 
+#if CKGEN_HAS_FLOAT8_PRODUCTS
 /// Four 8-bit floats, of the arch's flavour.
 __device__ inline Floats4 widened(std::uint32_t bytes) {
   const auto low = __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(bytes), false);
   const auto high = __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(bytes), true);
   return {low[0], low[1], high[0], high[1]};
 }
+#else
+/// No kernel of an arch without 8-bit floats calls it.
+__device__ Floats4 widened(std::uint32_t bytes);
+#endif
 
 template <Half kType>
 struct HalfMath {

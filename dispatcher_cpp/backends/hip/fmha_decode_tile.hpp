@@ -1,6 +1,6 @@
 // A tile of an item as its lanes see it: their row of Q, their keys of each block and where these lie.
 //
-// C++20, compiled as HIP for any arch; code for gfx942 and gfx950.
+// C++20, compiled as HIP for any arch; code for gfx90a, gfx942 and gfx950.
 #pragma once
 
 #include "fmha_decode_keys.hpp"
@@ -34,7 +34,7 @@ struct FmhaDecodeLanes {
   static constexpr int kWavesPerSimd = kConfig.hdim_q + kConfig.hdim_v > 256 ? 1 : 2;
   static_assert(kConfig.hdim_q % 64 == 0 && kConfig.hdim_v % 64 == 0, "whole loads of all lanes");
 
-#if CKGEN_HAS_FLOAT8_PRODUCTS
+#if CKGEN_HAS_HALF_PRODUCTS
   using Math = HalfMath<kConfig.bf16 ? Half::bf16 : Half::fp16>;
   using Values = DecodeValues<Math, kBytes, kConfig.hdim_v, kVectorized>;
 

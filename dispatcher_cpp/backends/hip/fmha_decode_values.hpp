@@ -8,7 +8,7 @@
 
 namespace ckgen::hip {
 
-#if CKGEN_HAS_FLOAT8_PRODUCTS
+#if CKGEN_HAS_HALF_PRODUCTS
 
 template <class Math, int kBytes, int kHdim, bool kVectorized>
 struct DecodeValues {

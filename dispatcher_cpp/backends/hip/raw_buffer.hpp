@@ -1,7 +1,7 @@
 // Operands behind raw buffers: 32-bit offsets, and a lane reads 0 outside of its rows.
 //
 // A raw buffer's offset is 32 bits wide and counts as negative from 2 GiB on: hosts refuse what a tile's rows take that
-// is larger before launch. C++20, compiled as HIP for any arch; code for gfx942 and gfx950.
+// is larger before launch. C++20, compiled as HIP for any arch; code for gfx90a, gfx942 and gfx950.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace ckgen::hip {
 inline constexpr int kWave = 64;
 inline constexpr int kLoadBytes = 16;  // of a lane's widest load
 
-#if CKGEN_HAS_FLOAT8_PRODUCTS
+#if CKGEN_HAS_HALF_PRODUCTS
 
 using Dwords4 = std::uint32_t __attribute__((ext_vector_type(4)));
 using Dwords8 = std::int32_t __attribute__((ext_vector_type(8)));

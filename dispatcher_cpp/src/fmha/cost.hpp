@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include <ckgen/fmha_split.hpp>
@@ -39,30 +40,103 @@ inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
 /// The same where a CPU's threads meet (benchmarks/fmha_split.py; two threads of a Zen 4).
 inline constexpr std::uint64_t kFmhaThreadBarrierCost = 1 << 18;
 
-/// Whether a workgroup takes all heads of a sequence's few rows.
-constexpr bool takes_all_heads(const FmhaConfig& c, const FmhaShape& x) noexcept {
-  return c.rows_together > 0 && x.seqlen_q * (x.heads_q / x.heads_k) <= c.rows_together;
+/// Whether a workgroup takes all heads of a sequence's few rows; `group`: query heads of a KV head.
+constexpr bool takes_all_heads(const FmhaConfig& c, std::int64_t seqlen_q, std::int64_t group) noexcept {
+  return c.rows_together > 0 && seqlen_q * group <= c.rows_together;
+}
+
+/// A number of compute units, 0 counting as 1.
+class CuCount {
+ public:
+  explicit CuCount(std::uint32_t cu_num) noexcept
+      : count_(cu_num == 0 ? 1 : cu_num), reciprocal_(~std::uint64_t{0} / count_ + 1) {}
+
+  std::uint64_t count() const noexcept { return count_; }
+  /// A cost times the count, at most 2^128 - 1.
+  Wide in_all(Wide cost) const noexcept { return cost >> 96 != 0 ? ~Wide{0} : cost * count_; }
+  /// In which so many workgroups run: ceil(workgroups / count). Of 32 bits by the rounded reciprocal, which is exact
+  /// there (Lemire, Kaser, Kurz: Faster remainder by direct computation, 2019); that of 1 has no 64 bits.
+  std::uint64_t rounds(std::uint64_t workgroups) const noexcept {
+    const std::uint64_t up = workgroups + count_ - 1;
+    if (up >> 32 == 0 && reciprocal_ != 0) [[likely]]
+      return static_cast<std::uint64_t>(Wide{reciprocal_} * up >> 64);
+    return up / count_;
+  }
+
+ private:
+  std::uint64_t count_, reciprocal_;
+};
+
+/// What the costs of all instances ask of a problem on a device.
+struct FmhaAsked {
+  FmhaAsked(const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num) noexcept
+      : FmhaAsked(traits, x, cu_num, mean_columns(traits, x)) {}
+  FmhaAsked(const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num, std::uint64_t mean) noexcept
+      : shape(x),
+        cus(cu_num),
+        seen(mean),
+        group(x.heads_q == x.heads_k ? 1 : x.heads_q / x.heads_k),
+        begins_inside(traits.masked && x.window_left >= 0) {}
+
+  const FmhaShape& shape;
+  CuCount cus;
+  std::uint64_t seen;  // mean_columns()
+  std::int64_t group;  // query heads of a KV head
+  bool begins_inside;  // what rows see begins within a part
+};
+
+/// How many tiles cover a size: a shift where the tile is a power of two, as most are.
+inline std::uint64_t tiles_over(std::uint64_t size, std::int32_t tile) noexcept {
+  const auto of = static_cast<std::uint64_t>(tile);
+  if ((of & (of - 1)) == 0) [[likely]]
+    return (size + of - 1) >> std::countr_zero(of);
+  return ceil_div(size, of);
+}
+
+/// Workgroups beside each other along V.
+inline std::uint64_t parts_of_v(const FmhaConfig& c) noexcept {
+  return c.n1 == c.hdim_v ? 1 : tiles_over(static_cast<std::uint64_t>(c.hdim_v), c.n1);
+}
+
+/// Products of a row and a column, in elements of the head.
+inline std::uint64_t hdims_over(const FmhaConfig& c) noexcept {
+  return static_cast<std::uint64_t>(c.hdim_q) + parts_of_v(c) * static_cast<std::uint64_t>(c.n1);
+}
+
+/// What a workgroup's column costs; below 2^25 of an instance that is registered.
+inline std::uint64_t column_cost(const FmhaConfig& c) noexcept {
+  return (static_cast<std::uint64_t>(c.m0) + kFmhaLoad) * hdims_over(c) * 8;
+}
+
+/// How many sizes are padded.
+inline unsigned pads_of(const FmhaConfig& c) noexcept {
+  return unsigned{c.pad_q} + unsigned{c.pad_k} + unsigned{c.d_multiple != 0} + unsigned{c.dv_multiple != 0};
+}
+
+/// The most workgroups of which costs of a word are counted: 31 bits more have columns, 25 what one costs.
+inline constexpr std::uint64_t kMostWorkgroups = std::uint64_t{1} << 56;
+
+/// FmhaWork::cost() of at most kMostWorkgroups that neither split keys nor combine, each for a head.
+inline Wide whole_cost(const FmhaAsked& asked, std::uint64_t workgroups, std::int32_t n0, std::uint64_t column_cost,
+                       unsigned pads) noexcept {
+  const std::uint64_t columns = tiles_over(asked.seen, n0) * static_cast<std::uint64_t>(n0);
+  const bool works = asked.seen != 0 || asked.begins_inside;
+  return (works ? Wide{asked.cus.rounds(workgroups)} : 0) * (columns * column_cost) + pads;
 }
 
 /// A problem on a device in an instance's tiles.
 class FmhaWork {
  public:
-  FmhaWork(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num) noexcept
-      : FmhaWork(c, traits, x, cu_num, mean_columns(traits, x)) {}
-
-  /// `seen`: mean_columns(), which is the same for all instances.
-  FmhaWork(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num,
-           std::uint64_t seen) noexcept
-      : c_(c), cus_(cu_num == 0 ? 1 : cu_num), seen_(seen) {
-    const std::uint64_t of_v = whole(c.hdim_v, c.n1);
-    const std::int64_t rows = c.merge_heads ? x.seqlen_q * (x.heads_q / x.heads_k) : x.seqlen_q;
-    const std::int32_t heads = c.merge_heads ? x.heads_k : x.heads_q;
-    together_ = takes_all_heads(c, x);
-    heads_ = together_ ? static_cast<std::uint64_t>(heads) : 1;
-    workgroups_ = Wide{whole(rows, c.m0) * static_cast<std::uint64_t>(x.batch)} *
-                  (static_cast<std::uint64_t>(together_ ? 1 : heads) * of_v);
-    shared_ = c.takes_items ? seen_ : static_cast<std::uint64_t>(x.seqlen_k);
-    begins_inside_ = traits.masked && x.window_left >= 0;
+  FmhaWork(const FmhaConfig& c, const FmhaAsked& asked) noexcept : c_(c), asked_(asked) {
+    const FmhaShape& x = asked.shape;
+    const std::uint64_t of_v = parts_of_v(c);
+    const auto rows = static_cast<std::uint64_t>(c.merge_heads ? x.seqlen_q * asked.group : x.seqlen_q);
+    const auto heads = static_cast<std::uint64_t>(c.merge_heads ? x.heads_k : x.heads_q);
+    together_ = takes_all_heads(c, x.seqlen_q, asked.group);
+    heads_ = together_ ? heads : 1;
+    workgroups_ =
+        product(tiles_over(rows, c.m0), static_cast<std::uint64_t>(x.batch)) * ((together_ ? 1 : heads) * of_v);
+    shared_ = c.takes_items ? asked.seen : static_cast<std::uint64_t>(x.seqlen_k);
     hdims_ = static_cast<std::uint64_t>(c.hdim_q) + of_v * static_cast<std::uint64_t>(c.n1);
     most_splits_ = x.split_items != 0 ? 1 : static_cast<std::uint64_t>(c.max_splits);
   }
@@ -74,12 +148,13 @@ class FmhaWork {
   Wide cost(std::uint64_t splits) const noexcept {
     constexpr std::uint64_t kPart = FmhaSplitCost{}.item_row + FmhaSplitCost{}.partial_row;  // columns
     const bool combines = splits > 1 || c_.always_combines;
+    if (!combines && !together_ && !c_.takes_items && workgroups_ <= kMostWorkgroups)
+      return whole_cost(asked_, static_cast<std::uint64_t>(workgroups_), c_.n0, column_cost(c_), pads_of(c_));
     const std::uint64_t part = std::max<std::uint64_t>(splits == 1 ? shared_ : ceil_div(shared_, splits), 1);
     const std::uint64_t busy = c_.takes_items ? splits : std::min(splits, parts_seen(splits, part));
-    const std::uint64_t whole_columns = ceil_div(std::min(seen_, part), n0()) * n0();
-    const int pads = int{c_.pad_q} + int{c_.pad_k} + int{c_.d_multiple != 0} + int{c_.dv_multiple != 0};
+    const std::uint64_t whole_columns = tiles_over(std::min(asked_.seen, part), c_.n0) * n0();
     const std::uint64_t meeting = together_ ? kFmhaThreadBarrierCost : kFmhaCombine;
-    const std::uint64_t rest = (combines ? meeting : 0) * hdims_ * 8 + static_cast<unsigned>(pads);
+    const std::uint64_t rest = (combines ? meeting : 0) * hdims_ * 8 + pads_of(c_);
     const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
     const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
     return total(working, column * whole_columns, writing, column * kPart, rest);
@@ -90,12 +165,12 @@ class FmhaWork {
   template <class Visit>
   void each_splits(Visit visit) const noexcept(noexcept(visit(1U, Wide{}))) {
     visit(1U, cost(1));
-    const std::uint64_t seen = ceil_div(seen_, n0()), blocks = ceil_div(shared_, n0());
-    if (most_splits_ == 1 || workgroups_ == 0 || workgroups_ > 2 * cus_) return;
+    const std::uint64_t cus = asked_.cus.count();
+    if (most_splits_ == 1 || workgroups_ == 0 || workgroups_ > 2 * cus) return;
+    const std::uint64_t seen = tiles_over(asked_.seen, c_.n0), blocks = tiles_over(shared_, c_.n0);
     std::uint64_t last = 1;
     for (std::uint64_t rounds = 1; rounds <= 3; ++rounds) {
-      const std::uint64_t busy =
-          std::min({rounds * cus_ / static_cast<std::uint64_t>(workgroups_), most_splits_, seen});
+      const std::uint64_t busy = std::min({rounds * cus / static_cast<std::uint64_t>(workgroups_), most_splits_, seen});
       if (busy < 2) continue;
       std::uint64_t splits = std::min(ceil_div(blocks, ceil_div(seen, busy)), most_splits_);
       splits = ceil_div(blocks, ceil_div(blocks, splits));
@@ -123,44 +198,49 @@ class FmhaWork {
   }
   /// Splits that see a column, of `splits` of `part` columns each.
   std::uint64_t parts_seen(std::uint64_t splits, std::uint64_t part) const noexcept {
-    return (splits == 1 ? std::uint64_t{seen_ != 0} : ceil_div(seen_, part)) + std::uint64_t{begins_inside_};
-  }
-  static std::uint64_t whole(std::int64_t size, std::int32_t tile) noexcept {
-    return ceil_div(static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(tile));
+    return (splits == 1 ? std::uint64_t{asked_.seen != 0} : ceil_div(asked_.seen, part)) +
+           std::uint64_t{asked_.begins_inside};
   }
   std::uint64_t n0() const noexcept { return static_cast<std::uint64_t>(c_.n0); }
   Wide rounds(std::uint64_t splits) const noexcept {
     const Wide count = workgroups_ * splits;
-    if (together_ && count < cus_) return rounds_of_shared_heads(static_cast<std::uint64_t>(count));
-    return (count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus_)} : (count + cus_ - 1) / cus_) *
+    const std::uint64_t cus = asked_.cus.count();
+    if (together_ && count < cus) return rounds_of_shared_heads(static_cast<std::uint64_t>(count));
+    return (count >> 63 == 0 ? Wide{asked_.cus.rounds(static_cast<std::uint64_t>(count))} : (count + cus - 1) / cus) *
            heads_;
   }
   /// Fewer workgroups than compute units, which share the heads of one. Then each reads pieces of rows, which memory
   /// gives at four fifths of its speed (benchmarks/fmha_split.py).
   Wide rounds_of_shared_heads(std::uint64_t count) const noexcept {
     if (count == 0) return 0;
-    const std::uint64_t parts = std::min(ceil_div(cus_, count), heads_);
-    const std::uint64_t found = ceil_div(count * parts, cus_) * ceil_div(heads_, parts);
+    const std::uint64_t parts = std::min(ceil_div(asked_.cus.count(), count), heads_);
+    const std::uint64_t found = asked_.cus.rounds(count * parts) * ceil_div(heads_, parts);
     return parts == 1 ? found : found + ceil_div(found, std::uint64_t{4});
   }
 
   const FmhaConfig& c_;
-  std::uint64_t cus_, seen_, shared_, hdims_, most_splits_;  // shared_: columns that splits cut
-  std::uint64_t heads_;                                      // of a workgroup
-  bool together_;                                            // a workgroup takes all heads
-  bool begins_inside_;                                       // what rows see begins within a part
+  const FmhaAsked& asked_;
+  std::uint64_t shared_, hdims_, most_splits_;  // shared_: columns that splits cut
+  std::uint64_t heads_;                         // of a workgroup
+  bool together_;                               // a workgroup takes all heads
   Wide workgroups_;
 };
 
 /// The least cost; of equal ones the fewest splits.
-inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num,
-                             std::uint64_t seen) noexcept {
-  if (appends(traits)) return {fmha_append_cost(c, traits, x, cu_num), 1};
+inline SplitCost best_splits(const FmhaWork& work) noexcept {
   SplitCost best;
-  FmhaWork(c, traits, x, cu_num, seen).each_splits([&best](std::uint32_t splits, Wide cost) noexcept {
+  work.each_splits([&best](std::uint32_t splits, Wide cost) noexcept {
     if (splits == 1 || cost < best.cost) best = {cost, splits};
   });
   return best;
+}
+
+/// The same of an instance by itself; `seen`: mean_columns().
+inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num,
+                             std::uint64_t seen) noexcept {
+  if (appends(traits)) return {fmha_append_cost(c, traits, x, cu_num), 1};
+  const FmhaAsked asked(traits, x, cu_num, seen);
+  return best_splits(FmhaWork(c, asked));
 }
 
 inline SplitCost best_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x,

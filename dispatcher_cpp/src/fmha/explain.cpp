@@ -83,7 +83,8 @@ std::string fmha_demands(const FmhaConfig& c) {
 
 std::string fmha_splits(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x, std::uint32_t cu_num) {
   std::string text = "splits:";
-  FmhaWork(c, traits, x, cu_num).each_splits([&text](std::uint32_t splits, Wide cost) {
+  const FmhaAsked asked(traits, x, cu_num);
+  FmhaWork(c, asked).each_splits([&text](std::uint32_t splits, Wide cost) {
     text += (splits == 1 ? " " : ", ") + std::to_string(splits) + " costs " + decimal(cost);
   });
   return text;

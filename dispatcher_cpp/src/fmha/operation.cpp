@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "src/fmha/absent.hpp"
+#include "src/fmha/cheapest.hpp"
 #include "src/fmha/check_args.hpp"
 #include "src/fmha/constants.hpp"
 #include "src/fmha/cost.hpp"
@@ -28,15 +29,12 @@ Verdict illegal(const Request& q) noexcept {
   return check_fmha(q.signature, q.problem.fmha());
 }
 
-template <class Answer>
-Answer verdict_as(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
-  const FmhaShape& shape = q.problem.fmha();
-  const Answer found = supports_fmha<Answer>(instance.fmha, q.signature.fmha, shape, k_batch);
-  return found.ok() && q.deterministic ? fmha_order<Answer>(instance.fmha, shape) : found;
+Verdict verdict(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
+  return fmha_verdict<Verdict>(q, instance.fmha, k_batch);
 }
 
 bool takes(const Request& q, const InstanceDesc& instance, std::uint32_t k_batch) noexcept {
-  return verdict_as<Fits>(q, instance, k_batch).ok();
+  return fmha_verdict<Fits>(q, instance.fmha, k_batch).ok();
 }
 
 Verdict untried(const Request& q) noexcept {
@@ -169,12 +167,14 @@ constinit const Operation fmha_operation = {
                     .most_splits = most_splits,
                     .write = write_fmha},
     .selecting = {.illegal = illegal,
-                  .verdict = verdict_as<Verdict>,
+                  .verdict = verdict,
                   .takes = takes,
                   .untried = untried,
                   .key_batch = key_batch,
                   .cost_sizes = cost_sizes,
                   .cost = cost,
+                  .note = fmha_note,
+                  .cheapest = cheapest_fmha,
                   .costs_sizes = false,
                   .takes_every_batch = takes_every_batch,
                   .next_measured = next_fmha_row,

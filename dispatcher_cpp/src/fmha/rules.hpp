@@ -9,6 +9,7 @@
 #include <ckgen/problem.hpp>
 
 #include "src/fmha/append_rules.hpp"
+#include "src/operation/request.hpp"
 #include "src/operation/verdict.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -89,8 +90,8 @@ inline Verdict check_fmha(const FmhaTraits& traits, const FmhaShape& x) noexcept
 
 /// The same, and what K's type adds: a page in vectors of 16 bytes is of whole ones, along K's rows and V's keys.
 inline Verdict check_fmha(const Signature& signature, const FmhaShape& x) noexcept {
-  const Verdict verdict = check_fmha(signature.fmha, x);
-  if (!verdict.ok() || signature.fmha.kv_layout != FmhaKvLayout::vectorized) return verdict;
+  if (signature.fmha.kv_layout != FmhaKvLayout::vectorized) return check_fmha(signature.fmha, x);
+  if (const Verdict verdict = check_fmha(signature.fmha, x); !verdict.ok()) return verdict;
   const std::int32_t vector = 128 / std::max(bits(signature.b), 1);  // a caller's signature may have no type
   for (const std::int32_t size : {x.hdim_q, x.page_size}) {
     if (size % vector != 0) return broken(ProblemRule::fmha_shape_vectors, size, vector);
@@ -146,21 +147,27 @@ Answer beyond_fmha_limits(const FmhaConfig& c, const FmhaTraits& traits, const F
   return {};
 }
 
+/// Whether a size is of whole steps: no division where the step is a power of two, as most are.
+constexpr bool is_whole(std::int64_t size, std::int32_t step) noexcept {
+  const std::int64_t of = step;
+  return (of & (of - 1)) == 0 ? (size & (of - 1)) == 0 : size % of == 0;
+}
+
 /// What must be whole vectors, tiles or steps.
 template <class Answer>
 Answer fmha_multiples(const FmhaConfig& c, const FmhaTraits& traits, const FmhaShape& x) noexcept {
   const std::int32_t of_q = c.d_multiple != 0 ? c.d_multiple : c.hdim_q;
   const std::int32_t of_v = c.dv_multiple != 0 ? c.dv_multiple : c.hdim_v;
-  if (x.hdim_q % of_q != 0) return broken_as<Answer>(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
-  if (x.hdim_v % of_v != 0) return broken_as<Answer>(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
+  if (!is_whole(x.hdim_q, of_q)) return broken_as<Answer>(ProblemRule::fmha_instance_hdim_multiple, x.hdim_q, of_q);
+  if (!is_whole(x.hdim_v, of_v)) return broken_as<Answer>(ProblemRule::fmha_instance_hdim_multiple, x.hdim_v, of_v);
   if (appends(traits)) {
     if (const Answer verdict = supports_fmha_append<Answer>(c, traits, x); !verdict.ok()) return verdict;
-  } else if (!c.pad_q && x.seqlen_q % c.m0 != 0) {
+  } else if (!c.pad_q && !is_whole(x.seqlen_q, c.m0)) {
     return broken_as<Answer>(ProblemRule::fmha_instance_q_tile, x.seqlen_q, c.m0);
-  } else if (!c.pad_k && (x.seqlen_k == 0 || x.seqlen_k % c.n0 != 0)) {
+  } else if (!c.pad_k && (x.seqlen_k == 0 || !is_whole(x.seqlen_k, c.n0))) {
     return broken_as<Answer>(ProblemRule::fmha_instance_k_tile, x.seqlen_k, c.n0);
   }
-  if (is_paged(traits) && x.page_size % c.page_multiple != 0)
+  if (is_paged(traits) && !is_whole(x.page_size, c.page_multiple))
     return broken_as<Answer>(ProblemRule::fmha_instance_page_multiple, x.page_size, c.page_multiple);
   return {};
 }
@@ -196,6 +203,14 @@ Answer fmha_order(const FmhaConfig& c, const FmhaShape& x) noexcept {
   const std::int64_t tiles = x.seqlen_k / c.n0 + (x.seqlen_k % c.n0 != 0 ? 1 : 0);
   if (!c.unordered_dq || tiles <= kMostUnordered) return {};
   return broken_as<Answer>(ProblemRule::fmha_instance_unordered_dq, tiles, kMostUnordered);
+}
+
+/// The first demand of an instance that a problem fails, of its sizes or of its wishes.
+template <class Answer>
+Answer fmha_verdict(const Request& q, const FmhaConfig& c, std::uint32_t splits) noexcept {
+  const FmhaShape& shape = q.problem.fmha();
+  const Answer found = supports_fmha<Answer>(c, q.signature.fmha, shape, splits);
+  return found.ok() && q.deterministic ? fmha_order<Answer>(c, shape) : found;
 }
 
 }  // namespace ckgen::inline v1::detail

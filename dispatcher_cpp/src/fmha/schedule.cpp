@@ -21,7 +21,8 @@ FmhaSplitProblem fmha_split_problem(const InstanceDesc& instance, const FmhaShap
   p.page_size = traits.kv == FmhaKv::contiguous ? 0 : shape.page_size;
   p.mask = {traits.masked, shape.corner, shape.window_left, shape.window_right, shape.sink_tokens};
   p.cu_num = static_cast<std::int32_t>(cu_num);
-  if (shape.heads_k > 0 && detail::takes_all_heads(instance.fmha, shape)) p.workgroup_heads = shape.heads_q;
+  if (shape.heads_k > 0 && detail::takes_all_heads(instance.fmha, shape.seqlen_q, shape.heads_q / shape.heads_k))
+    p.workgroup_heads = shape.heads_q;
   return p;
 }
 

@@ -63,6 +63,11 @@ struct Selecting {
   /// The sizes that costs are counted with, and what an instance costs with the k_batch that suits it best.
   Sizes (*cost_sizes)(const Request&) noexcept;
   SplitCost (*cost)(const Request&, const InstanceDesc&, const Sizes&) noexcept;
+  /// What `cheapest` reads of a default. Null: nothing.
+  DefaultNote (*note)(const InstanceDesc&) noexcept = nullptr;
+  /// The default of least cost that takes the problem, of equal ones the first, as `takes` and `cost` of each would
+  /// say. Not asked where a strategy or batch invariance is wished for. Null: each is asked.
+  DefaultFound (*cheapest)(const Request&, const Entry&, const Sizes&) noexcept = nullptr;
   /// Whether it counts by those sizes; else by the problem's own.
   bool costs_sizes = true;
   /// Whether an instance takes problems whatever their M; of attention, whatever their batch and lengths.

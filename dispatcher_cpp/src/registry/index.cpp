@@ -62,6 +62,7 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
   std::stable_sort(tables_.begin() + entry.table_begin, tables_.end(),
                    [](const TableRef& x, const TableRef& y) { return x.cu_num < y.cu_num; });
   add_defaults(state, signature, arch);
+  add_notes(state, signature, entry);
   add_predicted(state, signature, arch);
   entry.table_end = static_cast<std::uint32_t>(tables_.size());
   entry.heuristic_end = static_cast<std::uint32_t>(heuristics_.size());
@@ -131,6 +132,14 @@ void Index::add_defaults(const RegistryState& state, const Signature& signature,
   for (const std::uint32_t user : state.user_instances) {
     if (answers(*state.instances[user], signature, arch)) defaults_.push_back(user);
   }
+}
+
+void Index::add_notes(const RegistryState& state, const Signature& signature, Entry& entry) {
+  entry.note_begin = static_cast<std::uint32_t>(notes_.size());
+  const auto note = operation_of(signature.op).selecting.note;
+  if (note == nullptr) return;
+  for (std::size_t i = entry.default_begin; i < defaults_.size(); ++i)
+    notes_.push_back(note(*state.instances[defaults_[i]]));
 }
 
 void Index::add_predicted(const RegistryState& state, const Signature& signature, Arch arch) {

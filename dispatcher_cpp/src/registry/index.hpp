@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/operation/cost.hpp"
 #include "src/registry/registry_state.hpp"
 
 namespace ckgen::inline v1::detail {
@@ -53,6 +54,7 @@ struct Entry {
   std::uint32_t heuristic_begin, heuristic_end;
   std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
   std::uint32_t own_table_begin, own_table_end;
+  std::uint32_t note_begin;                      // of defaults, where the operation keeps some
   std::uint32_t predicted_begin, predicted_end;  // none beside an instance of a user's, which has no work
 };
 
@@ -103,6 +105,8 @@ class Index {
   const OwnTableRef& own_table(std::uint32_t i) const noexcept { return own_tables_[i]; }
   const HeuristicRef& heuristic(std::uint32_t i) const noexcept { return heuristics_[i]; }
   std::uint32_t default_instance(std::uint32_t i) const noexcept { return defaults_[i]; }
+  /// Those of an entry's defaults, in their order.
+  const DefaultNote* notes(const Entry& entry) const noexcept { return notes_.data() + entry.note_begin; }
   const WorkRef& predicted(std::uint32_t i) const noexcept { return predicted_[i]; }
 
  private:
@@ -115,6 +119,8 @@ class Index {
   void add_tables(const RegistryState& state, const UnitRef& ref, Arch arch);
   void add_entry(const RegistryState& state, const Signature& signature, Arch arch);
   void add_defaults(const RegistryState& state, const Signature& signature, Arch arch);
+  /// Of the defaults that were added last.
+  void add_notes(const RegistryState& state, const Signature& signature, Entry& entry);
   void add_predicted(const RegistryState& state, const Signature& signature, Arch arch);
   void fill_slots();
 
@@ -124,6 +130,7 @@ class Index {
   std::vector<OwnTableRef> own_tables_;
   std::vector<HeuristicRef> heuristics_;
   std::vector<std::uint32_t> defaults_;
+  std::vector<DefaultNote> notes_;
   std::vector<WorkRef> predicted_;
   std::vector<std::uint32_t> slots_;
   std::uint64_t mask_ = 0;

@@ -42,6 +42,12 @@ struct Query : Request {
     return gemm_cost(*this, instance, of);
   }
 
+  /// The operation's own search of defaults, where they are asked nothing beside what it asks them; else null.
+  auto cheapest() const noexcept -> decltype(Selecting::cheapest) {
+    if (is_gemm() || batch_invariant || strategy != Strategy::any) return nullptr;
+    return operation().selecting.cheapest;
+  }
+
   /// The first rule that makes the problem illegal.
   Verdict illegal() const noexcept {
     if (!is_gemm()) [[unlikely]]

@@ -21,14 +21,10 @@ inline bool answers_by_default(const WalkState& w, const InstanceDesc& instance)
   return !has_more || verdict_by_default(w, instance).ok();
 }
 
-/// A default that supports the problem: its position in the index and what it costs.
-struct DefaultFound {
-  std::uint32_t at;
-  SplitCost cost = {};
-};
-
 /// The first in the order of (cost, position), behind `last` if that is given; at default_end: none.
 inline DefaultFound next_default(const WalkState& w, const Sizes& sizes, const DefaultFound* last) noexcept {
+  const auto cheapest = w.q.cheapest();
+  if (cheapest != nullptr && last == nullptr) return cheapest(w.q, *w.entry, sizes);
   const std::uint32_t none = w.entry->default_end;
   std::uint32_t best = none, splits = 1;
   Wide least = 0;  // in registers: what was stored by words and is loaded whole waits

@@ -107,6 +107,9 @@ def _cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> Iterator[F
     yield one
     yield replace(one, lengths_q=(2 * m0 + 5,) * 2, lengths_k=(n0 + 9,) * 2, heads_q=heads[0], heads_k=heads[1], seed=1)
     yield replace(one, lengths_q=(3,), lengths_k=(2 * n0 + 1,), head_first=True, seed=2)
+    if config.ordered:
+        of_four = replace(one, lengths_q=(m0 + 9,) * 2, lengths_k=(3 * n0 + 1, n0), seed=10)
+        yield replace(of_four, heads_q=heads[0], heads_k=heads[1])
     yield replace(one, lengths_q=(m0 + 1,) * 2, lengths_k=(n0 - 3, 7), spare=4, seed=3)
     if config.pad:
         yield replace(one, hdim_q=config.hdim - config.pad, hdim_v=config.hdim - 2 * config.pad, seed=4)

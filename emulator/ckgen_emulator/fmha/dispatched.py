@@ -38,7 +38,10 @@ Problem = AppendProblem | FmhaProblem
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the process is given. Paths are of shared libraries; `report` is written by the HIP runtime."""
+    """What the process is given. Paths are of shared libraries; `report` is written by the HIP runtime.
+
+    deterministic: plans are asked for the same bits in any order of waves.
+    """
 
     dispatcher: str
     hip: str
@@ -46,6 +49,7 @@ class Work:
     signature: str
     report: str
     problems: tuple[Problem, ...]
+    deterministic: bool
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Work:
@@ -71,11 +75,15 @@ def _problem(fields: Mapping[str, Any]) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """`wrong`: elements beyond their bound, by array. `launches`: as the HIP runtime reports them."""
+    """`wrong`: elements beyond their bound, by array. `launches`: as the HIP runtime reports them.
+
+    bits: a hash of every byte of the results.
+    """
 
     instance: str
     wrong: Mapping[str, int]
     launches: tuple[Mapping[str, Any], ...]
+    bits: str
 
     @property
     def right(self) -> bool:
@@ -109,7 +117,8 @@ def dispatched(
         folder = Path(name)
         signature, report = instance.signature.canonical(), folder / "report"
         libraries = (str(runtime.dispatcher), str(runtime.hip), str(built.library))
-        work = Work(*libraries, signature, str(report), tuple(problems))
+        is_ordered = goes_back(instance.signature.traits) and not instance.constraints.unordered_dq
+        work = Work(*libraries, signature, str(report), tuple(problems), is_ordered)
         file = folder / "work.json"
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         target = Target(arch, load_archs()[arch].default_cu_num)
@@ -126,7 +135,7 @@ def dispatched(
     ends = [answer["launches"] for answer in answers]
     starts = [0, *ends[:-1]]
     return tuple(
-        Dispatched(answer["instance"], answer["wrong"], launches[start:end])
+        Dispatched(answer["instance"], answer["wrong"], launches[start:end], answer["bits"])
         for answer, start, end in zip(answers, starts, ends, strict=True)
     )
 

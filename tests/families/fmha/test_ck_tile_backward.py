@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ckgen.build.device_code import device_code
@@ -21,6 +23,7 @@ from ckgen.specs.archs import load_arch
 
 ALONE = CkTileBackwardConfig(0, 32, 128, 32, 64, 1)
 GROUPED = CkTileBackwardConfig(8, 16, 128, 32, 128, 1, grouped=True)
+ORDERED = replace(GROUPED, ordered=True)
 
 
 def built(signature: str, config: CkTileBackwardConfig, arch: str = "gfx942") -> FmhaInstance:
@@ -32,6 +35,7 @@ def test_names_are_read_back() -> None:
         name = built("fmha_bf16_bwd_masked", config).name
         assert parse_instance_name(name) == (parse_canonical("fmha_bf16_bwd_masked"), Backend.CK_TILE, config)
     assert ALONE.text() == "bwd_pad0_32x128x32x64_1" and GROUPED.text() == "bwd_pad8_16x128x32x128_1_grouped"
+    assert ORDERED.text() == f"{GROUPED.text()}_ordered"
     for text in ("bwd_pad2_32x128x32x64_1", "bwd_pad0_32x128x32_1", "bwd_pad0_32x128x32x64_1_grouped_grouped"):
         assert parse_config(Backend.CK_TILE, text) is None
 
@@ -60,7 +64,7 @@ def test_matrix_instructions_are_those_of_five_products(
 
 
 def test_both_units_say_the_config_and_meet_at_the_symbols() -> None:
-    for config in (ALONE, GROUPED):
+    for config in (ALONE, GROUPED, ORDERED):
         instance = built("fmha_bf16_bwd_varlen_masked", config)
         device, host = plan_kernel(instance, "gfx942", []), plan_host(instance, {"gfx942": []})
         symbols = [symbol for symbol, _ in device.expected]
@@ -69,9 +73,11 @@ def test_both_units_say_the_config_and_meet_at_the_symbols() -> None:
             assert all(symbol in text for symbol in symbols)
             assert f".hdim = {config.hdim}," in text and ".entry = ckgen::FmhaEntry::backward" in text
             assert f".grouped = {'true' if config.grouped else 'false'}," in text
+            assert f".ordered = {'true' if config.ordered else 'false'}," in text
         assert host.symbols == (prepare_symbol(instance.id), fmha_symbol(instance.id))
         assert ("sum_heads, convert_dq};" in host.text) == config.grouped
-        assert ("CKGEN_FMHA_SUM_HEADS_KERNEL" in device.text) == config.grouped
+        assert device.text.count("CKGEN_FMHA_SUM_PARTS_KERNEL") == config.grouped + config.ordered
+        assert ("CKGEN_TILE_FMHA_CONVERT_DQ_KERNEL" in device.text) != config.ordered
 
 
 def test_code_for_an_arch_without_tiles_is_unavailable() -> None:
@@ -100,3 +106,10 @@ def test_a_deterministic_result_is_given_up_to_two_tiles_of_keys(keys: int, rule
     asked = constraints_of(parse_canonical("fmha_bf16_bwd"), ALONE)
     found = check_order(asked, FmhaShape(1, 1, 1, 5, keys, 64, 64))
     assert ("" if found is None else found.rule) == rule
+    ordered = constraints_of(parse_canonical("fmha_bf16_bwd"), ORDERED)
+    assert check_order(ordered, FmhaShape(1, 1, 1, 5, keys, 64, 64)) is None
+
+
+def test_the_tree_has_ordered_kernels_where_heads_are_summed() -> None:
+    found = backward_configs(parse_canonical("fmha_bf16_bwd"), "gfx942")
+    assert {(one.grouped, one.ordered) for one in found} == {(False, False), (True, False), (True, True)}

@@ -57,7 +57,7 @@ def test_the_forms_for_people() -> None:
         "pad<pad_q><pad_k><pad_hdim_q><pad_hdim_v>_"
         "<m0>x<n0>x<k0>x<n1>x<k1>x<k0_max>_<M>x<N>x<K>_<M>x<N>x<K>[_bpc<block_per_cu>]"
         ", or append_pad<pad_q>1<pad_hdim_q><pad_hdim_v>_<m0>x<n0>x<hdim>"
-        " or bwd_pad<0|8|1>_<m0>x<n0>x<k4>x<hdim>_<dq_waves>[_grouped]"
+        " or bwd_pad<0|8|1>_<m0>x<n0>x<k4>x<hdim>_<dq_waves>[_grouped][_ordered]"
     )
 
 

@@ -32,6 +32,8 @@ def broken(text: str, config: CkTileBackwardConfig, arch: str = "gfx942") -> lis
         ("bf16_bwd", FP32, "gfx942", ["ck_tile.bwd.tile"]),
         ("bf16_bwd", replace(TILE, m0=64), "gfx942", ["ck_tile.bwd.tile"]),
         ("bf16_bwd", replace(TILE, pad=4), "gfx942", ["ck_tile.bwd.tile"]),
+        ("bf16_bwd", replace(TILE, grouped=True, ordered=True), "gfx942", []),
+        ("bf16_bwd", replace(TILE, ordered=True), "gfx942", ["ck_tile.bwd.tile"]),
         ("bf16_bwd_masked_softcap", TILE, "gfx942", ["ck_tile.bwd.features"]),
         ("bf16_bwd_sink", TILE, "gfx942", ["ck_tile.bwd.features"]),
         ("bf16_bwd_randval", TILE, "gfx942", ["ck_tile.bwd.features"]),
@@ -51,9 +53,9 @@ def test_each_rule_names_what_the_kernels_do_not_have(
 def test_the_tree_has_what_its_factory_makes_and_the_rules_take_it() -> None:
     signature = parse_signature("bf16_bwd_masked", None)
     found = backward_configs(signature, "gfx942")
-    assert len(found) == 5 * 3 * 2 and not any(broken("bf16_bwd_masked", one) for one in found)
-    assert [one.hdim for one in found[::6]] == [32, 64, 96, 128, 256]
-    assert len(backward_configs(parse_signature("fp32_bwd", None), "gfx942")) == 3 * 3 * 2
+    assert len(found) == 5 * 3 * 3 and not any(broken("bf16_bwd_masked", one) for one in found)
+    assert [one.hdim for one in found[::9]] == [32, 64, 96, 128, 256]
+    assert len(backward_configs(parse_signature("fp32_bwd", None), "gfx942")) == 3 * 3 * 3
     assert backward_configs(signature, "gfx1201") == backward_configs(signature, "gfx1100") == ()
 
 

@@ -18,12 +18,14 @@ NARROW = replace(WIDE, n0=256)
 
 KEPT: tuple[tuple[str, HipFmhaConfig, str], ...] = (
     ("bf16", WIDE, "gfx942"),
+    ("fp16_masked_sink_blocktable", WIDE, "gfx90a"),
     ("fp16_varlen_masked_softcap_sink_lse_pagelist_vectorized", replace(WIDE, hdim_q=192), "gfx950"),
     ("bf16_fp8_bf16_masked_pertensor", NARROW, "gfx942"),
     ("fp16_fp8_fp16_kvblockscale_blocktable", replace(NARROW, hdim_q=256, hdim_v=256), "gfx950"),
 )
 BROKEN: tuple[tuple[str, str, HipFmhaConfig, dict[str, Any], str], ...] = (
-    ("arch", "bf16", WIDE, {}, "gfx90a"),
+    ("arch", "bf16", WIDE, {}, "gfx1201"),
+    ("types", "bf16_fp8_ocp_bf16_pertensor", NARROW, {}, "gfx90a"),
     ("types", "fp32", WIDE, {"n0": 64}, "gfx942"),
     ("types", "fp8_bf16_pertensor", NARROW, {}, "gfx942"),
     ("types", "bf16_fp8_ocp_bf16_pertensor", NARROW, {}, "gfx942"),

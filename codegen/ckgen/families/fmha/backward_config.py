@@ -18,7 +18,8 @@ class CkTileBackwardConfig:
 
     k4: keys at once of the product for dQ, along whose rows dq_waves of four waves stand. pad: both head dims are hdim
     (0), or multiples of it (8 or 1). grouped: dK and dV are summed over the query heads of a KV head, behind the
-    kernel; else each KV head has one.
+    kernel; else each KV head has one. ordered: each tile of keys writes dQ of its own, summed in their order behind the
+    kernel; else tiles add to one.
     """
 
     backend: ClassVar[Backend] = Backend.CK_TILE
@@ -29,6 +30,7 @@ class CkTileBackwardConfig:
     hdim: int
     dq_waves: int
     grouped: bool = False
+    ordered: bool = False
 
     @property
     def waves(self) -> Ints3:
@@ -46,6 +48,7 @@ class CkTileBackwardConfig:
         return self.m0
 
     def text(self) -> str:
-        """Padding, tile, waves along rows of dQ; then whether heads are summed."""
+        """Padding, tile, waves along rows of dQ; then whether heads are summed, and tiles of keys in order."""
         tile = f"{self.m0}x{self.n0}x{self.k4}x{self.hdim}"
-        return f"bwd_pad{self.pad}_{tile}_{self.dq_waves}" + ("_grouped" if self.grouped else "")
+        words = ("_grouped" if self.grouped else "") + ("_ordered" if self.ordered else "")
+        return f"bwd_pad{self.pad}_{tile}_{self.dq_waves}{words}"

@@ -220,7 +220,7 @@ def _of_backward(signature: FmhaSignature, config: CkTileBackwardConfig) -> Fmha
         max_keys=_MOST_DISTANCE if traits.bias is FmhaBias.ALIBI else 0,
         sink_tokens=False,
         topleft_slopes=not (traits.masked and traits.bias is FmhaBias.ALIBI),
-        unordered_dq=True,
+        unordered_dq=not config.ordered,
     )
 
 

@@ -28,7 +28,7 @@ _TILE = (
 _HOST = "{m0}x{n0}_t"
 _DECODE = "decode_{m0}x{n0}_{hdim_q}x{hdim_v}"
 _TILE_APPEND = "append_pad{pad_q?}1{pad_hdim_q?}{pad_hdim_v?}_{m0}x{n0}x{hdim}"
-_BACKWARD = "bwd_pad{pad=0|8|1}_{m0}x{n0}x{k4}x{hdim}_{dq_waves}[grouped:_grouped]"
+_BACKWARD = "bwd_pad{pad=0|8|1}_{m0}x{n0}x{k4}x{hdim}_{dq_waves}[grouped:_grouped][ordered:_ordered]"
 _HIP_APPEND = "append_{rows}"
 _LABELS = {"warps": ["M", "N", "K"], "warp_tile": ["M", "N", "K"]}
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.dtype import DType
 
 ROWS = 16
 WAVES = 4
 WAVE_SIZE = 64
 LOAD_BYTES = 16
 MOST_SPLITS = 128
-FLOAT8_PRODUCT = "v_mfma_f32_16x16x32_fp8_fp8"
-"""An instruction of every arch that the kernel is not empty on."""
+_PRODUCTS = {
+    DType.BF16: {"v_mfma_f32_16x16x32_bf16": 1, "v_mfma_f32_16x16x16_bf16": 2, "v_mfma_f32_16x16x16bf16_1k": 2},
+    DType.FP16: {"v_mfma_f32_16x16x32_f16": 1, "v_mfma_f32_16x16x16_f16": 2, "v_mfma_f32_16x16x16f16": 2},
+}
+"""Matrix instructions by names of archs, the largest first, and how many of them multiply two fragments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,12 @@ class HipFmhaConfig:
     def text(self) -> str:
         """The tile, then the head dims."""
         return f"decode_{self.m0}x{self.n0}_{self.hdim_q}x{self.hdim_v}"
+
+
+def product_of(dtype: DType, arch: ArchSpec) -> tuple[str, int] | None:
+    """The arch's matrix instruction for Q of that type, and how many multiply two fragments; None: it has none."""
+    known = _PRODUCTS.get(dtype, {}).items()
+    return next(((name, issues) for name, issues in known if arch.instruction(name) is not None), None)
 
 
 def step_of(kv_bits: int) -> int:

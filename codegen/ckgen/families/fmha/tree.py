@@ -70,7 +70,10 @@ def why_no_backward(arch: str) -> str | None:
 
 
 def backward_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileBackwardConfig, ...]:
-    """What the factory of gradients makes for the types, smaller heads and fewer pads first, heads summed last."""
+    """What the factory of gradients makes for the types, smaller heads and fewer pads first, what is summed last.
+
+    Ordered ones sum heads too, which is right of one query head.
+    """
     if why_no_backward(arch) is not None:
         return ()
     data = _data()["backward"]
@@ -80,6 +83,8 @@ def backward_configs(signature: FmhaSignature, arch: str) -> tuple[CkTileBackwar
             continue
         for (m0, n0, k4, hdim, waves), pad, grouped in product(tiles["rows"], data["pads"], (False, True)):
             found.append(CkTileBackwardConfig(pad, m0, n0, k4, hdim, waves, grouped))
+            if grouped:
+                found.append(CkTileBackwardConfig(pad, m0, n0, k4, hdim, waves, grouped, ordered=True))
     return tuple(found)
 
 

@@ -137,7 +137,9 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
         "numbers": [
             *((name, getattr(config, name)) for name in ("m0", "n0", "k4", "hdim", "dq_waves", "pad")),
             ("grouped", cpp_bool(config.grouped)),
+            ("ordered", cpp_bool(config.ordered)),
         ],
+        "ordered": config.ordered,
         "symbols": {SUM_HEADS.name: ""} | {one.name: symbol_of(instance, one) for one in all_variants(instance)},
     }
 

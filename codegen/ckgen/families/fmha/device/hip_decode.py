@@ -14,7 +14,7 @@ from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, kernel_sy
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.stages import COMBINE, CombineVariant, expected_combine, stage_values
-from ckgen.families.fmha.hip_config import LOAD_BYTES, ROWS, WAVE_SIZE, WAVES, HipFmhaConfig
+from ckgen.families.fmha.hip_config import LOAD_BYTES, ROWS, WAVE_SIZE, WAVES, HipFmhaConfig, product_of
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
@@ -24,8 +24,6 @@ from ckgen.specs.archs import load_arch
 _FLOAT_BYTES = 4
 _FRAGMENT = 8
 """Elements of a lane that one product of 16 x 16 takes."""
-_PRODUCTS = {"v_mfma_f32_16x16x32": 1, "v_mfma_f32_16x16x16": 2}
-"""Instructions without their type, the largest first, and how many of them multiply two fragments."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,10 +69,9 @@ def expected(instance: FmhaInstance, arch: str, variant: AnyVariant) -> Expectat
 
 def matrix_step(signature: FmhaSignature, config: HipFmhaConfig, arch: str) -> tuple[str, int]:
     """The matrix instruction, and how many of them a wave needs for both products of a block of keys."""
-    of_type = "bf16" if signature.a is DType.BF16 else "f16"
-    spec = load_arch(arch)
-    products = ((f"{name}_{of_type}", issues) for name, issues in _PRODUCTS.items())
-    name, issues = next(found for found in products if spec.instruction(found[0]) is not None)
+    found = product_of(signature.a, load_arch(arch))
+    assert found is not None, f"{arch} has no products of {signature.a}"
+    name, issues = found
     keys = config.n0 // WAVES
     scores = keys // ROWS * config.hdim_q // (_FRAGMENT * WAVE_SIZE // ROWS)
     values = keys // (_FRAGMENT * WAVE_SIZE // ROWS) * config.hdim_v // ROWS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry, FmhaQuant
-from ckgen.families.fmha.hip_config import FLOAT8_PRODUCT, ROWS, HipFmhaConfig, step_of
+from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, product_of, step_of
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
@@ -21,9 +21,9 @@ RULES = RuleSet(Backend.HIP, FmhaSignature, HipFmhaConfig)
 
 @RULES.rule("hip.fmha.arch", source=_HEADERS)
 def has_the_instructions(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch is one that the kernel is not empty on."""
-    has = arch.instruction(FLOAT8_PRODUCT) is not None
-    return None if has else broken("the kernel is for archs with this instruction", arch.name, FLOAT8_PRODUCT)
+    """The arch is one that the kernel is not empty on: it has products of bf16, as of fp16."""
+    has = product_of(DType.BF16, arch) is not None
+    return None if has else broken("the kernel is for archs with matrix instructions of bf16", arch.name, "16x16x16")
 
 
 @RULES.rule("hip.fmha.types", source=_HEADERS)
