@@ -11,7 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from emulate_support import context, runtime
+from emulate_support import context
+from hip_support import shim
 
 from ckgen.build.cache import default_cache
 from ckgen.cli.option_values import tuning_or_shipped
@@ -25,7 +26,6 @@ from ckgen.tensors.errors import DeviceMismatch, DTypeMismatch, ShapeMismatch
 from ckgen_emulator.choose import Place, choose_kernel
 from ckgen_emulator.gemm.build import build_kernels
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, units_of
-from ckgen_emulator.gemm.runtime import Runtime
 from ckgen_emulator.operations import emulated
 from ckgen_emulator.operations.wire import Stored, restored, stored
 from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
@@ -58,10 +58,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 @pytest.fixture(scope="module")
-def gpu(library: Library, tmp_path_factory: pytest.TempPathFactory) -> emulated.Operations:
+def gpu(library: Library) -> emulated.Operations:
     found = library.emulated(seed=5)
     assert isinstance(found, emulated.Operations)
-    found.runtime = runtime(tmp_path_factory.mktemp("runtime"))
+    found.hip = shim()
     return found
 
 
@@ -141,8 +141,7 @@ def test_what_is_found_and_what_ends_the_process_are_errors(
     source.write_text("#include <cstdlib>\n__attribute__((constructor)) static void crash() { std::abort(); }\n")
     crash = tmp_path / "libcrash.so"
     subprocess.run(["g++", "-shared", "-fPIC", "-o", str(crash), str(source)], check=True)
-    assert gpu.runtime is not None
-    monkeypatch.setattr(gpu, "runtime", Runtime(gpu.runtime.dispatcher, crash))
+    monkeypatch.setattr(gpu, "hip", crash)
     with pytest.raises(emulated.EmulatorEnded, match="the process that ran it ended with -6"):
         gpu.gemm(*operands(), instance=KERNEL)
 

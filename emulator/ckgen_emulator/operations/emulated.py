@@ -31,7 +31,7 @@ from ckgen.tensors.dtypes import dtype_said
 from ckgen.tensors.sources import view
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.drive import RunOptions, table_file, worker_environment
-from ckgen_emulator.gemm.runtime import Runtime, build_runtime
+from ckgen_emulator.gemm.runtime import build_hip
 from ckgen_emulator.isa import executed_archs
 from ckgen_emulator.operations.wire import Stored, restored, stored
 from ckgen_emulator.operations.worker import ANSWER, CALL
@@ -70,7 +70,7 @@ class Operations:
     target: Target
     options: RunOptions
     seed: int
-    runtime: Runtime | None = None
+    hip: Path | None = None
     launches: tuple[Mapping[str, Any], ...] = ()
 
     def gemm(self, *operands: Any, **said: Any) -> Any:
@@ -116,9 +116,8 @@ class Operations:
     def _answer(self, folder: Path) -> Mapping[str, Any]:
         report = folder / "report"
         told = (table_file(load(), self.target.gfx, folder), self.target, str(report), self.options, self.seed)
-        runtime = self.runtime or build_runtime(_say)
-        self.runtime = runtime
-        environment = {**os.environ, **worker_environment(runtime, core_library(), *told)}
+        self.hip = self.hip or build_hip(_say)
+        environment = {**os.environ, **worker_environment(self.hip, core_library(), *told)}
         command = [sys.executable, "-m", "ckgen_emulator.operations.worker", str(folder)]
         done = subprocess.run(
             command,
