@@ -8,7 +8,7 @@ import tomllib
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import click
 import pytest
@@ -17,9 +17,12 @@ from click.testing import CliRunner
 
 from ckgen import paths
 from ckgen.cli import cli
-from ckgen.extension import AMD_CHECK, COMMANDS, FUZZ, Emulate, Execute, extension
+from ckgen.extension import AMD_CHECK, COMMANDS, FUZZ, OPERATIONS, Emulate, EmulateOperations, Execute, extension
 from ckgen.fuzz.outcome import Failure, FailureKind, Sampled
 from ckgen.fuzz.run import Report
+from ckgen.model.errors import UsageError
+from ckgen.runtime import Library
+from ckgen.runtime.source import LibrarySource
 
 SAYS = (
     "error: `{}` needs the distribution ckgen-emulator, which is not installed: "
@@ -56,6 +59,15 @@ def test_what_the_emulator_brings_says_what_to_install(words: tuple[str, ...], a
 
 
 @pytest.mark.usefixtures("alone")
+def test_emulated_operations_say_what_to_install() -> None:
+    source = LibrarySource(Path("library.so"), ("mine",), ("mine_device",))
+    lib = Library(*(cast(Any, SimpleNamespace(native=None)) for _ in range(3)), source)
+    with pytest.raises(UsageError) as refused:
+        lib.emulated("gfx942:304")
+    assert f"error: {refused.value}\n" == SAYS.format("Library.emulated")
+
+
+@pytest.mark.usefixtures("alone")
 def test_its_command_is_listed_all_the_same() -> None:
     listed = CliRunner().invoke(cli, ["--help"])
     assert "emulate     Run GPU code on the CPU, and check it while it runs." in listed.stdout
@@ -71,7 +83,9 @@ def test_an_installed_one_is_found() -> None:
     assert {one.name for one in command.params} > {"kernel", "code_object"}
 
 
-@pytest.mark.parametrize(("group", "name", "protocol"), [(AMD_CHECK, "execute", Execute), (FUZZ, "emulate", Emulate)])
+@pytest.mark.parametrize(("group", "name", "protocol"), [
+    (AMD_CHECK, "execute", Execute), (FUZZ, "emulate", Emulate), (OPERATIONS, "emulate", EmulateOperations),
+])  # fmt: skip
 def test_what_is_found_takes_what_ckgen_gives(group: str, name: str, protocol: type) -> None:
     asked, found = signature(protocol.__call__), signature(extension(group, name, ""))
     assert list(found.parameters.values()) == list(asked.parameters.values())[1:]
@@ -82,7 +96,7 @@ def test_the_emulator_declares_what_ckgen_looks_for() -> None:
     with (paths.root() / "emulator" / "pyproject.toml").open("rb") as file:
         declared = tomllib.load(file)["project"]["entry-points"]
     assert {group: [*names] for group, names in declared.items()} == {
-        COMMANDS: ["emulate"], AMD_CHECK: ["execute"], FUZZ: ["emulate"],
+        COMMANDS: ["emulate"], AMD_CHECK: ["execute"], FUZZ: ["emulate"], OPERATIONS: ["emulate"],
     }  # fmt: skip
 
 

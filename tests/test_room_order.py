@@ -20,7 +20,7 @@ BELOW = {
     "emit": {"model", "specs", "tables", "families", "plan"},
     "build": {"model", "specs", "tables", "families", "plan", "emit"},
     "workload": {"model", "tables", "families", "plan"},
-    "runtime": {"model", "tensors", "families"},
+    "runtime": {"model", "tensors", "families", "extension"},
     "report": {"model", "specs", "tables", "families", "plan", "emit", "build", "workload", "measure", "tune", "fuzz"},
     "just_in_time": {"model", "specs", "families", "plan", "build", "runtime"},
     "torch": {"model", "tensors", "families", "runtime"},

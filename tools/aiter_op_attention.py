@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aiter_op_cases import Attention, Paged, Varlen
+from aiter_op_cases import Attention, Columns, Paged, Varlen
 from ckgen.families.common.comparison import Expected, compare
 from ckgen.families.fmha.backward_operands import BackwardOperands
 from ckgen.families.fmha.dropout import Dropout
@@ -108,6 +108,25 @@ def run_paged(case: Paged) -> bool:
         slopes, "auto", case.layout, case.softcap, None, None, sliding_window=case.window,
     )  # fmt: skip
     return right(expect(operands).o, found[:, None].double().numpy())
+
+
+@torch.no_grad()
+def run_columns(case: Columns) -> bool:
+    """Whether paged_attention_rocm is, over pages that sequences may share; each query sees the whole context."""
+    count = case.context // case.block
+    shape = FmhaShape(case.batch, case.heads, case.heads_k, case.queries, case.context, case.hdim, case.hdim)
+    operands = make_operands(FmhaSignature.of(DType.BF16), shape, 1)
+    table = torch.randint(count * case.batch, (case.batch, count), dtype=torch.int32)
+    k, v = (torch.randn(count * case.batch, case.block, case.heads_k, case.hdim).bfloat16() for _ in "kv")
+    given = {name: one[table.long()].flatten(1, 2).double().numpy() for name, one in (("k", k), ("v", v))}
+    query = tensor(operands.q, "bfloat16").flatten(0, 1)
+    vectors = k.unflatten(3, (case.hdim // 8, 8)).permute(0, 2, 3, 1, 4).contiguous()
+    lengths = torch.full((case.batch,), case.context, dtype=torch.int32)
+    found = aiter.paged_attention_rocm(
+        torch.empty_like(query), None, None, None, query, vectors, v.permute(0, 2, 3, 1).contiguous(), case.heads_k,
+        operands.scale, table, lengths, case.block, case.context, None, "auto", None, None, mtp=case.queries,
+    )  # fmt: skip
+    return right(expect(replace(operands, **given)).o, found.unflatten(0, (case.batch, -1)).double().numpy())
 
 
 def made(

@@ -120,6 +120,24 @@ class Paged:
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """A case of the test beside paged_attention_rocm's own source: queries of a sequence, V in columns, bf16."""
+
+    queries: int
+    context: int
+    batch: int
+    heads: int = 8
+    heads_k: int = 1
+    hdim: int = 128
+    block: int = 16
+
+    @property
+    def work(self) -> int:
+        """Multiplications."""
+        return self.heads * self.batch * self.queries * self.context * 2 * self.hdim
+
+
+@dataclass(frozen=True, slots=True)
 class Experts:
     """A case of test_moe_2stage without arguments: gate and up, silu, bf16. Types of activations and weights."""
 
@@ -183,6 +201,12 @@ def pages() -> Iterator[Paged]:
     )  # fmt: skip
     for context, batch, (heads, heads_k), *others in options:
         yield Paged(context, batch, heads, heads_k, *others)
+
+
+def columns() -> Iterator[Columns]:
+    """Of paged_attention_rocm, with the contexts in full."""
+    for queries, context, batch in product((1, 2, 4), (256, 512, 2048), (1, 2, 8)):
+        yield Columns(queries, context, batch)
 
 
 def layers() -> Iterator[Experts]:

@@ -18,8 +18,8 @@ import torch
 
 import ckgen
 import ckgen.torch
-from aiter_op_attention import run_attention, run_paged, run_varlen
-from aiter_op_cases import Experts, attentions, layers, pages, products, varlens
+from aiter_op_attention import run_attention, run_columns, run_paged, run_varlen
+from aiter_op_cases import Experts, attentions, columns, layers, pages, products, varlens
 from aiter_op_experts import has_no_scheme, run_experts
 from aiter_op_products import run_product
 from ckgen.families.kernel_sets import kernel_set_files
@@ -34,6 +34,7 @@ _OF_TYPE = (
     *(f"{bwd}{mask}_elementwise{lse}" for bwd, lse in (("", "_lse"), ("_bwd", "")) for mask in ("", "_masked")),
     "_masked_elementwise_lse_dropout", "_bwd_masked_elementwise_dropout",
     *(f"{mask}{word}_blocktable" for mask in ("", "_masked") for word in ("", "_alibi", "_softcap")),
+    "_masked_blocktable_vectorized",
 )  # fmt: skip
 SIGNATURES = (
     "gemm_int8_bf16_rcr_rowwise", "gemm_int8_fp16_rcr_rowwise", "gemm_fp8_ocp_bf16_rcr_rowwise",
@@ -57,6 +58,7 @@ def cases() -> Iterator[Run]:
         ("flash_attn_func", attentions(), run_attention),
         ("flash_attn_varlen_func", varlens(), run_varlen),
         ("paged_attention_v1", pages(), run_paged),
+        ("paged_attention_rocm", columns(), run_columns),
     ):
         for case in found:
             yield name, case, run

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ckgen.fuzz.outcome import Sampled
     from ckgen.model.arch import ArchSpec
     from ckgen.progress import Progress
+    from ckgen.runtime.source import LibrarySource
 
 COMMANDS = "ckgen.commands"
 """Group of commands of click."""
@@ -23,6 +24,29 @@ AMD_CHECK = "ckgen.amd_check"
 """Group of what `ckgen amd-check` can do besides: `execute`, an `Execute`."""
 FUZZ = "ckgen.fuzz"
 """Group of what `ckgen fuzz` can do besides: `emulate`, an `Emulate`."""
+
+OPERATIONS = "ckgen.operations"
+"""Group of where operations with tensors run besides: `emulate`, an `EmulateOperations`."""
+
+
+class EmulatedOperations(Protocol):
+    """Operations of ckgen.Library, by its names and arguments. `launches`: of the last call, a mapping for each."""
+
+    launches: tuple[Mapping[str, Any], ...]
+
+    def gemm(self, *operands: Any, **said: Any) -> Any: ...
+    def grouped(self, *operands: Any, **said: Any) -> Any: ...
+    def moe(self, *operands: Any, **said: Any) -> Any: ...
+    def attention(self, *operands: Any, **said: Any) -> Any: ...
+    def attention_backward(self, *operands: Any, **said: Any) -> Any: ...
+
+
+class EmulateOperations(Protocol):
+    """The operations of that library on a target; `checked`, `seed` and `threads` as ckgen.Library.emulated."""
+
+    def __call__(
+        self, source: LibrarySource, target: str, checked: bool, seed: int, threads: int
+    ) -> EmulatedOperations: ...
 
 
 class Execute(Protocol):

@@ -1,7 +1,9 @@
 // The C API on the tiny library, and what it makes of misuse.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ckgen/c_api.h>
@@ -75,6 +77,34 @@ TEST_F(CApi, SelectsManyAtOnce) {
     ASSERT_EQ(chosen[static_cast<std::size_t>(m - 1)].instance, expected.instance) << m;
     ASSERT_EQ(chosen[static_cast<std::size_t>(m - 1)].table_m, expected.table_m) << m;
   }
+}
+
+TEST_F(CApi, ANumberMeansTheSameWhateverItsThreadAskedBefore) {
+  const ckgen::Signature fnuz = tiny::fnuz_instances[0].signature, fp32{};
+  const ckgen::Signature signatures[] = {tiny::fp16, fnuz, fp32};
+  const ckgen::Dispatcher reference{tiny::registry(), ckgen::DispatcherOptions{}};
+  const ckgen::Device simulated = ckgen::Device::simulated("gfx942");
+  std::vector<ckgen::Selection> expected;
+  for (const ckgen::Signature& s : signatures)
+    expected.push_back(reference.select(ckgen::Problem(s).shape(128, 1024, 2048), simulated));
+  ASSERT_NE(expected[0].instance, expected[1].instance);
+  const auto ask = [&](unsigned turn, unsigned& wrong) {
+    for (unsigned call = 0; call < 10000; ++call) {
+      const unsigned at = (turn + call * (call % 5)) % 3;  // the same one again, another, and one of before
+      ckgen_problem wanted = problem(128, 1024, 2048);
+      wanted.signature = signatures[at].pack();
+      ckgen_selection chosen = selection();
+      const bool done = ckgen_select(dispatcher, device, &wanted, &chosen, {nullptr, 0}) == CKGEN_OK;
+      const ckgen::Selection& right = expected[at];
+      wrong += !done || chosen.instance != right.instance || chosen.tier != static_cast<std::uint32_t>(right.tier) ||
+               chosen.rule != right.rule;
+    }
+  };
+  unsigned wrong[8] = {};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 8; ++i) threads.emplace_back([&, i] { ask(i, wrong[i]); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::count(std::begin(wrong), std::end(wrong), 0U), 8);
 }
 
 TEST_F(CApi, SaysReasonsAndTrails) {

@@ -45,7 +45,7 @@ def rows_of(name: str, arch: str, problems: list[tuple[GemmProblem, int]], folde
     request = folder / "request.json"
     request.write_text(json.dumps({"job": job.to_json(), "places": [place for _, place in problems]}))
     table = table_file(built_with.toolchain, arch, folder)
-    told = worker_environment(libraries, core_library(), table, target, job.report, RunOptions(checked=False), seed)
+    told = worker_environment(libraries.hip, core_library(), table, target, job.report, RunOptions(checked=False), seed)
     environment = {**os.environ, **told, "PYTHONPATH": f"{told['PYTHONPATH']}{os.pathsep}{TESTS}"}
     command = [sys.executable, str(Path(__file__).with_name("order_worker.py")), str(request)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

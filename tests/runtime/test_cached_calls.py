@@ -6,6 +6,7 @@ import gc
 import resource
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,32 +64,55 @@ def test_no_more_plans_are_kept_than_have_room(lib: Library) -> None:
     assert len(kept) == 1
 
 
-def overrides(folder: Path, k_batch: int) -> Path:
+def overrides(folder: Path, k_batch: int, *others: str) -> Path:
+    """Of gfx942:304, and rows of others."""
     file = folder / f"override_{k_batch}.csv"
-    file.write_text(
-        f"target,signature,B,M,N,K,instance,k_batch\ngfx942:304,gemm_fp32_rcr,0,64,64,{LARGE_K},{INSTANCE},{k_batch}\n"
-    )
+    row = f"gfx942:304,{ROW},{k_batch}\n"
+    file.write_text("".join(["target,signature,B,M,N,K,instance,k_batch\n", row, *others]))
     return file
 
 
-def test_no_kept_plan_is_stale_for_eight_threads(tmp_path: Path) -> None:
+def table(folder: Path, k_batch: int) -> Path:
+    file = folder / f"table_{k_batch}.csv"
+    file.write_text(f"gfx,cu_num,signature,B,M,N,K,kernelName,splitK,us\ngfx942,304,{ROW},{k_batch},1.0\n")
+    return file
+
+
+ROW = f"gemm_fp32_rcr,0,64,64,{LARGE_K},{INSTANCE}"
+CHANGES: dict[str, Callable[[Library, Path], Callable[[int], None]]] = {
+    "overrides": lambda lib, folder: lambda k_batch: lib.load_overrides(overrides(folder, k_batch)),
+    "tables": lambda lib, folder: lambda k_batch: lib.load_tables([table(folder, k_batch)]),
+    "device": lambda lib, folder: _devices(lib, folder),
+}
+"""What makes plans of before stale: a call that makes the kernel split K so often."""
+
+
+def _devices(lib: Library, folder: Path) -> Callable[[int], None]:
+    """Devices that have a row each."""
+    lib.load_overrides(overrides(folder, 1, f"gfx942:80,{ROW},2\n"))
+    return lambda k_batch: lib.use("gfx942:304" if k_batch == 1 else "gfx942:80")
+
+
+@pytest.mark.parametrize("way", CHANGES)
+def test_no_kept_plan_is_stale_for_eight_threads(tmp_path: Path, way: str) -> None:
     lib = library_on("gfx942:304")
-    files = {k_batch: overrides(tmp_path, k_batch) for k_batch in (1, 2)}
     a = np.zeros((64, LARGE_K), np.float32)
     a[:, 0], a[:, 1:-1], a[:, -1] = 2**24, 1, -(2**24)
     b = np.ones((64, LARGE_K), np.float32).T
-    answers = {k_batch: float(lib.gemm(a, b, instance=INSTANCE, k_batch=k_batch)[0, 0]) for k_batch in files}
+    answers = {k_batch: float(lib.gemm(a, b, instance=INSTANCE, k_batch=k_batch)[0, 0]) for k_batch in (1, 2)}
     assert answers[1] != answers[2]
+    change = CHANGES[way](lib, tmp_path)
     said = threading.Lock()
     state, wrong, runs, stop = [0, 0], [], [0] * 8, threading.Event()
+    seen: set[int] = set()
 
     def toggle() -> None:
-        for i in range(200):
+        for i in range(70):
             k_batch = 1 + i % 2
             with said:
                 state[0] = 0
                 state[1] += 1
-            lib.load_overrides(files[k_batch])
+            change(k_batch)
             with said:
                 state[0] = k_batch
             stop.wait(0.002)
@@ -101,6 +125,7 @@ def test_no_kept_plan_is_stale_for_eight_threads(tmp_path: Path) -> None:
             lib.gemm(a, b, out=out, num_threads=1)
             if before[0] and tuple(state) == before:
                 runs[number] += 1
+                seen.add(before[0])
                 if out[0, 0] != answers[before[0]]:
                     wrong.append((before, float(out[0, 0])))
 
@@ -111,7 +136,7 @@ def test_no_kept_plan_is_stale_for_eight_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert sum(runs) > 100
+    assert sum(runs) > 100 and seen == {1, 2}
 
 
 def test_a_hundred_thousand_calls_of_eight_threads_leak_nothing(lib: Library) -> None:

@@ -137,10 +137,34 @@ def test_attention_over_pages() -> None:
     columns = linear.unflatten(1, (2, 8)).permute(0, 3, 1, 4, 2).contiguous()
     found = aiter.pa_fwd_asm(q, vectors, columns, table, given["context_lens"], table.stride(0))
     assert ((found.double() - exact).abs() <= bound + 2.0**-8 * exact.abs()).all()
+    table[0, 1:] = -(2**20)  # behind the context of 3 nobody reads it
+    for values in (columns, linear.permute(0, 2, 3, 1).contiguous()):
+        out = torch.empty_like(q)
+        found = rocm(**given, key_cache=vectors, value_cache=values, out=out)
+        assert found is out
+        assert ((out.double() - exact).abs() <= bound + 2.0**-8 * exact.abs()).all()
+    table[0, 1:] = 0
     starts = torch.tensor([0, 1, 2, 3], dtype=torch.int32)
     ends = torch.tensor([0, *lengths]).cumsum(0).int()
     by_starts = aiter.flash_attn_varlen_func(q, linear, linear, starts, ends, 1, 64, block_table=table, causal=True)
     assert ((by_starts.double() - exact).abs() <= bound + 2.0**-8 * exact.abs()).all()
+
+
+@pytest.mark.parametrize("form", ["vectors", "columns"])
+def test_more_queries_of_a_sequence_see_its_whole_context(form: str) -> None:
+    rows, table = torch.randn(2, 32, 2, 64).bfloat16(), torch.tensor([[3, 0], [1, 2]], dtype=torch.int32)
+    pages = torch.empty(4, 16, 2, 64).bfloat16()
+    pages[table.long()] = rows.unflatten(1, (2, 16))
+    keys = pages.unflatten(3, (8, 8)).permute(0, 2, 3, 1, 4).contiguous()
+    columns = pages.permute(0, 2, 3, 1).contiguous()
+    values = columns if form == "columns" else columns.unflatten(3, (2, 8)).transpose(2, 3).contiguous()
+    lengths, q = [17, 32], torch.randn(6, 4, 64).bfloat16()
+    exact = paged_reference(q, rows.repeat_interleave(3, 0), [length for length in lengths for _ in range(3)])
+    out = rocm(
+        out=torch.empty_like(q), query=q, key_cache=keys, value_cache=values, block_tables=table, mtp=3,
+        context_lens=torch.tensor(lengths), max_context_len=32,
+    )  # fmt: skip
+    assert ((out.double() - exact).abs() <= 2.0**-8 * (rows.double().abs().amax() + exact.abs())).all()
 
 
 def test_experts() -> None:
@@ -180,7 +204,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: aiter.fused_moe(Q[0, 0], X, X, S, S, quant_type="per_1x128"),
         "rows of 64 are no whole groups of 128",
     ),
-    "columns": (lambda: aiter.paged_attention_rocm(Q, Q, Q, Q, Q), "value_cache lies in columns"),
+    "block_size": (lambda: rocm(block_size=32), "num_kv_heads 2 and block_size 32, and key_cache .*16, 8. is"),
+    "columns": (
+        lambda: rocm(value_cache=torch.zeros(4, 2, 64, 12).bfloat16()),
+        r"value_cache \(4, 2, 64, 12\) is \[pages, heads, head_size, rows\], with rows of key_cache's 16",
+    ),
+    "q_scale": (lambda: rocm(q_scale=S), "q_scale is given, and Q has the type of the cache"),
+    "8 bits of vectors": (lambda: rocm(kv_cache_dtype="fp8"), "paged_attention_rocm: kv_cache_dtype fp8: a cache of 8"),
+    "rows of mtp": (lambda: rocm(mtp=3), r"query \(2, 2, 64\) has not 3 rows of each of 2 sequences"),
+    "slopes of mtp": (
+        lambda: rocm(query=torch.zeros(4, 2, 64).bfloat16(), mtp=2, alibi_slopes=S[:, 0]),
+        "mtp 2 with alibi_slopes: distances are those of one query",
+    ),
     "8 bits": (lambda: paged(kv_cache_dtype="fp8"), "kv_cache_dtype fp8: a cache of 8 bits is an argument of Library"),
     "two queries": (lambda: paged(mtp=2), "more than one query of a sequence: flash_attn_varlen_func with block_table"),
     "slopes and cap": (
@@ -201,6 +236,18 @@ def paged(**changed: Any) -> Tensor:
         "k_scale": None, "v_scale": None,
     }  # fmt: skip
     return aiter.paged_attention_v1(**given | changed)
+
+
+def rocm(**changed: Any) -> Tensor:
+    """The same by paged_attention_rocm, over pages of vectors and of columns."""
+    given: dict[str, Any] = {
+        "out": Q[0].clone(), "exp_sums": None, "max_logits": None, "tmp_out": None, "query": Q[0],
+        "key_cache": torch.zeros(4, 2, 8, 16, 8).bfloat16(), "value_cache": torch.zeros(4, 2, 64, 16).bfloat16(),
+        "num_kv_heads": 2, "scale": 0.125, "block_tables": torch.tensor([[0], [1]]),
+        "context_lens": torch.tensor([3, 9]), "block_size": 16, "max_context_len": 9, "alibi_slopes": None,
+        "kv_cache_dtype": "auto", "k_scale": S, "v_scale": S,
+    }  # fmt: skip
+    return aiter.paged_attention_rocm(**given | changed)
 
 
 @pytest.mark.parametrize("case", REFUSED)

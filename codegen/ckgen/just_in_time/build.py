@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
-from ckgen.families.kernel_sets import OPS, kernel_set_files
+from ckgen.families.kernel_sets import OPS, SHIPPED, kernel_set_files
 from ckgen.families.registry import families_of
 from ckgen.just_in_time.content import content_of
 from ckgen.just_in_time.errors import JitDisabled, JitFailure
@@ -27,6 +27,8 @@ from ckgen.specs.targets import parse_targets
 DISABLE = "CKGEN_DISABLE_JIT"
 NAME = "ckgen_jit"
 _LOG = "log.txt"
+_BESIDE = SHIPPED[1:]
+"""Sets beside the default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,12 @@ def jit(
     """Loads the library of these operations, and builds it first where that was not done before.
 
     ops: as `--ops` takes them, by default all. targets: such as "gfx942:304" or "native", by default this machine's own
-    GPU or CPU. signatures: names or patterns, in place of all. kernels: likewise of instances; of GPU code, several are
-    compiled at once, and each once for all libraries of this machine. tuning: CSVs or folders in place of the shipped
-    tables. kernel_sets: files, or shipped sets by their names, beside the default one. device: as `Library.load` takes
-    it; where it is left out, the first target, simulated if it is no GPU of this machine. device_code: GPU code too.
-    say: hears each step of a build, which otherwise goes to stderr.
+    GPU or CPU. signatures: names or patterns, in place of all. kernels: likewise of instances, as ckgen.kernels lists
+    them; of GPU code, several are compiled at once, and each once for all libraries of this machine. tuning: CSVs or
+    folders in place of the shipped tables. kernel_sets: files, or shipped sets by their names, beside the default one;
+    left out where kernels are named, all shipped ones. device: as `Library.load` takes it; where it is left out, the
+    first target, simulated if it is no GPU of this machine. device_code: GPU code too. say: hears each step of a build,
+    which otherwise goes to stderr.
 
     Built libraries lie in ckgen's cache folder, one for each content of sources, tables, compiler and request; several
     processes build one once. Where CKGEN_DISABLE_JIT is set, only what is built already is loaded.
@@ -110,7 +113,8 @@ def _request(
     said = targets if isinstance(targets, str) or targets is None else ",".join(map(str, targets))
     found = parse_targets(said or "native", env={}, archs=load_archs(), native=native_target)
     families = tuple(family.name for family in families_of(ops)) if tuple(ops) else ()
-    asked = [file for one in kernel_sets for file in kernel_set_files(Path(one), families or OPS)]
+    searched = tuple(kernel_sets) or (_BESIDE if tuple(kernels) else ())
+    asked = [file for one in searched for file in kernel_set_files(Path(one), families or OPS)]
     tables, sets = (tuple(Path(one).resolve() for one in given) for given in (tuning, asked))
     for one in (*tables, *sets):
         if not one.exists():

@@ -65,7 +65,13 @@ class Profiled:
 
 
 def kernel_defaults(
-    offers: Offers, sets: Sequence[Path], profiled: Profiled, ops: Iterable[str], by_name: Sequence[Signature] = ()
+    offers: Offers,
+    sets: Sequence[Path],
+    profiled: Profiled,
+    ops: Iterable[str],
+    by_name: Sequence[Signature] = (),
+    *,
+    searched: bool = False,
 ) -> tuple[dict[Any, Defaults], tuple[Diagnostic, ...]]:
     """By signature the shipped defaults of these ops and, after them, the users' own kernels; and what is wrong.
 
@@ -73,7 +79,8 @@ def kernel_defaults(
     any.
 
     Sets that profiles name are read too, of the families that ask for it. Of a user's set counts what has signatures of
-    the kinds that these ops have; one that gives nothing is an error. A shipped set of several ops is one set.
+    the kinds that these ops have; one that gives nothing is an error, but for a shipped one where sets are `searched`
+    for kernels that are named. A shipped set of several ops is one set.
     """
     gathered = _Gathered(profiled)
     findings: list[Diagnostic] = []
@@ -101,7 +108,8 @@ def kernel_defaults(
             fruitful.add(name)
         elif ours:
             empty.setdefault(name, _yields_nothing(path, ours, rejected))
-    findings += (finding for name, finding in empty.items() if name not in fruitful)
+    excused = fruitful | {*SHIPPED} if searched else fruitful
+    findings += (finding for name, finding in empty.items() if name not in excused)
     return gathered.needed(), tuple(findings)
 
 

@@ -114,7 +114,9 @@ def _units(
     known: PlanInputs, by_signature: Mapping[Any, SharedRows], profiled: Profiled
 ) -> tuple[tuple[AnyUnit, ...], tuple[Diagnostic, ...]]:
     options, filters = known.options, known.offers.filters
-    defaults, findings = kernel_defaults(known.offers, options.kernel_sets, profiled, options.ops, named_in(options))
+    defaults, findings = kernel_defaults(
+        known.offers, options.kernel_sets, profiled, options.ops, named_in(options), searched=bool(options.kernels)
+    )
 
     def built(signature: Signature, parts: Sequence[Kernel] = ()) -> AnyUnit:
         rows, default = by_signature.get(signature), defaults.get(signature)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
+from ckgen.model.errors import UsageError
 from ckgen.runtime.dispatcher import Choice
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import Options, RuntimeLibrary
 from ckgen.runtime.session import Session, sequence_of
+from ckgen.runtime.source import LibrarySource
 from ckgen.tensors.errors import ShapeMismatch
+
+if TYPE_CHECKING:
+    from ckgen.extension import EmulatedOperations, EmulateOperations
 
 
 class Library(Session):
@@ -41,18 +46,40 @@ class Library(Session):
         *,
         device_names: Iterable[str] = (),
         options: Options | None = None,
-    ) -> Library:
+    ) -> Self:
         """Loads a shared library with ckgen's own and the generated libraries `names` in it.
 
         device: None for the current GPU, else this CPU; "cpu"; or a target such as "gfx942:304", whose kernels' twins
         run on the CPU. device_names: of libraries of GPU code. options: of the dispatcher, else the environment's.
         """
         library = RuntimeLibrary(Path(path))
-        return cls(library, library.dispatcher(names, options, device_names), device_of(library, device))
+        said, of_code = (one if isinstance(one, str) else tuple(one) for one in (names, device_names))
+        dispatcher = library.dispatcher(said, options, of_code)
+        source = LibrarySource(Path(path).absolute(), tuple(said), tuple(of_code))
+        return cls(library, dispatcher, device_of(library, device), source)
 
     def use(self, device: str | None) -> None:
         """Another device, as `load` takes it, for calls that begin from now on."""
         self.use_device(device_of(self.library, device))
+
+    def emulated(
+        self, target: str | None = None, *, checked: bool = True, seed: int = 0, threads: int = 1
+    ) -> EmulatedOperations:
+        """The same operations on an emulated GPU, which runs the library's GPU code instruction by instruction.
+
+        target: such as "gfx942:304", by default the simulated device's. checked: races, waits, hazards and reads of
+        what nobody wrote are followed; bounds always are. seed: of the order of waves, 0 the plain one. threads: of
+        the emulator. Each call runs in a process of its own; tables and overrides that were loaded later are not its.
+
+        UsageError where ckgen-emulator is not installed (it says what to install), for a library without GPU code, and
+        for a GPU that is not emulated.
+        """
+        from ckgen.extension import OPERATIONS, extension
+
+        emulate: EmulateOperations = extension(OPERATIONS, "emulate", "`Library.emulated`")
+        if self.source is None:
+            raise UsageError("this library was not loaded from a file: Library.load")
+        return emulate(self.source, target or self.device.target, checked, seed, threads)
 
     def gemm(
         self,

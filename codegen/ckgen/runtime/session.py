@@ -9,6 +9,7 @@ from typing import Any
 
 from ckgen.families.common.call import OperationCall
 from ckgen.families.registry import FAMILIES, family_of_name
+from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
 from ckgen.model.strategy import Strategy
 from ckgen.runtime.abi import RuntimeFailure, failure_of
@@ -19,6 +20,7 @@ from ckgen.runtime.functions import ARGS_OF_OP
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import RuntimeLibrary
 from ckgen.runtime.native import Key, Native, Outcome, Site
+from ckgen.runtime.source import LibrarySource
 from ckgen.tensors.allocate import Maker, bytes_like, maker_like
 from ckgen.tensors.sources import view
 from ckgen.tensors.stream import stream_address, stream_of
@@ -53,8 +55,10 @@ class _Bound:
 class Session:
     """Calls the operations of a dispatcher on a device; any number of threads may."""
 
-    def __init__(self, library: RuntimeLibrary, dispatcher: Dispatcher, device: Device) -> None:
-        self.library, self.dispatcher = library, dispatcher
+    def __init__(
+        self, library: RuntimeLibrary, dispatcher: Dispatcher, device: Device, source: LibrarySource | None = None
+    ) -> None:
+        self.library, self.dispatcher, self.source = library, dispatcher, source
         self._native: Native = library.native
         self._bound = _Bound(device)
 
@@ -115,12 +119,32 @@ class Session:
         key = self._native.key((*results, *operands))
         makers = bound.makers.get((key, said)) if key is not None else None
         if makers is None:
-            makers = _makers(said, results, operands)
+            makers = self._makers(said, results, operands)
             if key is not None and _is_kept(said):
                 _keep(bound.makers, (key, said), makers)
         if len(results) == 1:  # the usual call, whose time counts
             return results if makers[0] is None else (makers[0](),)
         return tuple(one if maker is None else maker() for one, maker in zip(results, makers, strict=True))
+
+    def maker(self, like: Any, shape: tuple[int, ...], dtype: DType) -> Maker:
+        """What allocates a result beside `like`, an operand."""
+        return maker_like(like, shape, dtype)
+
+    def _makers(
+        self, said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]
+    ) -> tuple[Maker | None, ...]:
+        """What allocates each result that is None; None for what is given, and for what the call does not write."""
+        op, options, *_ = said
+        call = _call_of(op)
+        given = call.options_type(*options)
+        names = call.names(given)
+        views = {n: view(n, t) for n, t in zip(names, (*results, *operands), strict=True) if t is not None}
+        written = call.results(views, given)
+        like = next(tensor for tensor in operands if tensor is not None)
+        return tuple(
+            self.maker(like, written[name].shape, written[name].dtype) if one is None and name in written else None
+            for name, one in zip(names, results, strict=False)
+        )
 
     def _planned(self, bound: _Bound, said: tuple[Any, ...], tensors: tuple[Any, ...], stream: int | None) -> Outcome:
         """Checks and plans a call, keeps it, and runs it."""
@@ -229,21 +253,6 @@ class _Call:
         """Once, with a plan of the caller's."""
         allocate = self.workspace_maker(plan, stream)
         return self.launch(self.site(plan, allocate), stream, allocate)
-
-
-def _makers(said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Maker | None, ...]:
-    """What allocates each result that is None; None for what is given, and for what the call does not write."""
-    op, options, *_ = said
-    call = _call_of(op)
-    given = call.options_type(*options)
-    names = call.names(given)
-    views = {n: view(n, t) for n, t in zip(names, (*results, *operands), strict=True) if t is not None}
-    written = call.results(views, given)
-    like = next(tensor for tensor in operands if tensor is not None)
-    return tuple(
-        maker_like(like, written[name].shape, written[name].dtype) if one is None and name in written else None
-        for name, one in zip(names, results, strict=False)
-    )
 
 
 def _call_of(op: str) -> OperationCall:

@@ -124,7 +124,7 @@ def dispatched(
         target = Target(arch, load_archs()[arch].default_cu_num)
         options = RunOptions(findings_fail=not goes_back(instance.signature.traits))
         told = (table_file(context.toolchain, arch, folder), target, work.report, options, seed)
-        environment = {**os.environ, **worker_environment(runtime, core_library(), *told)}
+        environment = {**os.environ, **worker_environment(runtime.hip, core_library(), *told)}
         command = [sys.executable, "-m", "ckgen_emulator.fmha.dispatch_worker", str(file)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:

@@ -147,7 +147,7 @@ class _Machine:
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         command = [sys.executable, "-m", "ckgen_emulator.gemm.worker", str(file)]
         told = (self.tables[request.kernel.arch], request.target, work.report, self.options, problems[0].seed)
-        environment = {**os.environ, **worker_environment(self.runtime, self.core, *told)}
+        environment = {**os.environ, **worker_environment(self.runtime.hip, self.core, *told)}
         try:
             done = subprocess.run(
                 command,
@@ -168,7 +168,7 @@ class _Machine:
 
 
 def worker_environment(
-    runtime: Runtime, core: Path, table: Path, target: Target, report: str, options: RunOptions, seed: int = 0
+    hip: Path, core: Path, table: Path, target: Target, report: str, options: RunOptions, seed: int = 0
 ) -> Mapping[str, str]:
     """What a process is told whose HIP runtime is the emulator with that device; its launches go to `report`."""
     told = {
@@ -181,7 +181,7 @@ def worker_environment(
     known = os.environ.get("PYTHONPATH")
     path = [str(room.parent) for room in (PACKAGE, paths.package_dir())] + ([known] if known else [])
     variables = {
-        "CKGEN_HIP_LIBRARY": str(runtime.hip),
+        "CKGEN_HIP_LIBRARY": str(hip),
         "CKGEN_EMULATOR": str(core),
         "CKGEN_EMULATOR_TABLE": str(table),
         "CKGEN_EMULATOR_TARGET": str(target),

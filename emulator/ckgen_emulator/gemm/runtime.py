@@ -16,6 +16,7 @@ from ckgen.version import __version__
 PACKAGE = Path(__file__).resolve().parents[1]
 """ckgen_emulator, in a checkout or where its wheel is installed."""
 _NAME = "ckgen_emulation"
+_SHIM, _SHIM_FILE = "ckgen_hip_shim", "hip_shim/libckgen_hip_shim.so"
 _PROJECT = """\
 # Written by ckgen emulate. Edits are kept out: it is written again.
 cmake_minimum_required(VERSION 3.24)
@@ -44,6 +45,17 @@ def build_runtime(say: Callable[[str], None], step: Callable[[str], None] | None
     `step` hears how far it is.
     UsageError without a C++ compiler; InputError (B001) with the end of the log where a step fails.
     """
+    build = _built(say, step, _NAME, _SHIM)
+    return Runtime(build / f"lib{_NAME}.so", build / _SHIM_FILE)
+
+
+def build_hip(say: Callable[[str], None]) -> Path:
+    """The HIP runtime alone, as build_runtime."""
+    return _built(say, None, _SHIM) / _SHIM_FILE
+
+
+def _built(say: Callable[[str], None], step: Callable[[str], None] | None, *targets: str) -> Path:
+    """The build's folder."""
     root, shim = paths.root().as_posix(), (PACKAGE / "hip_shim").as_posix()
     name = hashlib.sha256(f"{__version__}\0{root}\0{shim}".encode()).hexdigest()[:16]
     folder = cache_room("emulator") / f"runtime-{name}"
@@ -54,8 +66,8 @@ def build_runtime(say: Callable[[str], None], step: Callable[[str], None] | None
         lists, text = folder / "CMakeLists.txt", _PROJECT.format(name=_NAME, root=root, shim=shim)
         if not lists.exists() or lists.read_text(encoding="utf-8") != text or not (build / "build.ninja").exists():
             need_compiler()
-            say("building the dispatcher for the emulator: once, a minute or two")
+            say("building what the emulator needs of C++: once, a minute or two")
             lists.write_text(text, encoding="utf-8")
             configure(folder, build)
-        run_step([tool("cmake"), "--build", str(build), "--target", _NAME, "ckgen_hip_shim"], build, step)
-    return Runtime(build / f"lib{_NAME}.so", build / "hip_shim/libckgen_hip_shim.so")
+        run_step([tool("cmake"), "--build", str(build), "--target", *targets], build, step)
+    return build

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ckgen.torch.aiter.refused import CHOSEN, Refused, refuse
@@ -81,26 +82,100 @@ def pa_fwd_asm(
     return found if out_ is None else out_.copy_(found)
 
 
-def paged_attention_rocm(*arguments: Any, **named: Any) -> Tensor:
-    """Refused: no kernel reads a value_cache [pages, Hk, D, rows]."""
-    raise Refused(
-        "paged_attention_rocm: value_cache lies in columns [pages, heads, head_size, rows], which no kernel reads: "
-        "keep it as pa_fwd_asm takes it, [pages, heads, rows / x, head_size, x], or as paged_attention_v1 does"
-    )
+def paged_attention_rocm(
+    out: Tensor,
+    exp_sums: Tensor | None,
+    max_logits: Tensor | None,
+    tmp_out: Tensor | None,
+    query: Tensor,
+    key_cache: Tensor,
+    value_cache: Tensor,
+    num_kv_heads: int,
+    scale: float,
+    block_tables: Tensor,
+    context_lens: Tensor,
+    block_size: int,
+    max_context_len: int,
+    alibi_slopes: Tensor | None,
+    kv_cache_dtype: str,
+    k_scale: Tensor | None,
+    v_scale: Tensor | None,
+    fp8_out_scale: Tensor | None = None,
+    partition_size: int = 256,
+    mtp: int = 1,
+    q_scale: Tensor | None = None,
+) -> Tensor:
+    """query [sequences · mtp, Hq, D], of which each sees the whole context of its sequence; key_cache of vectors as
+    pa_fwd_asm's K, value_cache of vectors as its V, or in columns [pages, Hk, D, rows]; both of query's type.
+
+    Of columns, which no kernel reads, the pages of both caches that block_tables names are first copied to vectors:
+    a copy of all contexts in each call. exp_sums, max_logits, tmp_out and partition_size are the kernels' own affair.
+    """
+    name = "paged_attention_rocm"
+    _refuse_cache(name, kv_cache_dtype)
+    if query.shape[0] != context_lens.shape[0] * mtp:
+        raise Refused(
+            f"{name}: query {tuple(query.shape)} has not {mtp} rows of each of {context_lens.shape[0]} sequences"
+        )
+    if mtp != 1 and alibi_slopes is not None:
+        raise Refused(f"{name}: mtp {mtp} with alibi_slopes: distances are those of one query")
+    refuse(fp8_out_scale, "fp8_out_scale", "O has the type of Q")
+    refuse(q_scale, "q_scale", "Q has the type of the cache")
+    if tuple(key_cache.shape[1:4:2]) != (num_kv_heads, block_size):
+        raise Refused(
+            f"{name}: num_kv_heads {num_kv_heads} and block_size {block_size}, and key_cache "
+            f"{tuple(key_cache.shape)} is [pages, heads, head_size / x, rows, x]"
+        )
+    k, v, table = key_cache, value_cache, block_tables
+    if value_cache.dim() == 4:
+        k, v, table = _vectors_of_columns(key_cache, value_cache, block_tables, context_lens, max_context_len)
+    # of vectors, kernels without slopes have a mask: (-1, -1) hides nothing
+    mask = None if alibi_slopes is not None else (-1, -1)
+    found = _attend(query, k, v, table, context_lens, max_context_len, mtp, scale=scale, bias=alibi_slopes, window=mask)
+    return out.copy_(found)
+
+
+def _vectors_of_columns(
+    k: Tensor, v: Tensor, block_tables: Tensor, context_lens: Tensor, longest: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The pages in use of both caches as pages of vectors, and where each sequence's lie."""
+    rows, vector = k.shape[3], k.shape[4]
+    if v.shape[3] != rows or rows % vector:
+        raise Refused(
+            f"paged_attention_rocm: value_cache {tuple(v.shape)} is [pages, heads, head_size, rows], with rows of "
+            f"key_cache's {rows}, which are whole vectors of {vector}"
+        )
+    table = block_tables[:, : -(-longest // rows)]
+    in_use = torch.arange(table.shape[1], device=table.device) * rows < context_lens[:, None]
+    pages = torch.where(in_use, table, 0).flatten().long()  # what lies behind a context names no page
+    columns = v[pages].unflatten(3, (rows // vector, vector)).transpose(2, 3)
+    order = torch.arange(pages.numel(), dtype=torch.int32, device=table.device).view(table.shape)
+    return k[pages], columns.contiguous(), order
 
 
 def _refuse_form(name: str, query: Tensor, context_lens: Tensor, kv_cache_dtype: str, queries: int) -> None:
     if queries != 1 or query.shape[0] != context_lens.shape[0]:
         raise Refused(f"{name}: more than one query of a sequence: flash_attn_varlen_func with block_table")
+    _refuse_cache(name, kv_cache_dtype)
+
+
+def _refuse_cache(name: str, kv_cache_dtype: str) -> None:
     if kv_cache_dtype != "auto":
         raise Refused(f"{name}: kv_cache_dtype {kv_cache_dtype}: a cache of 8 bits is an argument of Library.attention")
 
 
 def _attend(
-    query: Tensor, k: Tensor, v: Tensor, block_tables: Tensor, context_lens: Tensor, longest: int, **said: Any
+    query: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_tables: Tensor,
+    context_lens: Tensor,
+    longest: int,
+    queries: int = 1,
+    **said: Any,
 ) -> Tensor:
-    found = attention(
-        query[:, None], k, v, block_table=block_tables.int(), seqlen_k=context_lens.int(), max_k=longest, **said
-    )
+    """Of `queries` rows of each sequence, one behind the other."""
+    q = query.unflatten(0, (-1, queries))
+    found = attention(q, k, v, block_table=block_tables.int(), seqlen_k=context_lens.int(), max_k=longest, **said)
     assert isinstance(found, Tensor)
-    return found[:, 0]
+    return found.flatten(0, 1)
