@@ -99,43 +99,64 @@ template <int J, int R, class Decode, class Row>
     for (int r = 0; r < R; ++r) sums[j][r] = sum[j][r];
 }
 
-template <class Decode, int R>
-void small_fma(const SmallCall& s) {
-  // Rows of B whose sums are not all in registers take turns; what they share of A stays in the first-level cache.
-  constexpr int kAtOnce = columns_at_once(R);
-  constexpr std::int64_t kTurn = kAtOnce == kColumns ? INT64_MAX / 2 : 8;
-  const Decode decode(s);
-  const SmallRows<Decode::kBits, kStep, bytes_ahead(kAtOnce)> b(s);
+// J rows of B from `first` on, group by group, with all sums in registers.
+template <int J, int R, class Decode, class Row>
+[[gnu::always_inline]] inline void small_fma_groups(const SmallCall& s, const Decode& decode, const Row* rows,
+                                                    int first) {
   const std::int64_t steps = (s.k + kStep - 1) / kStep, per_group = (s.group + kStep - 1) / kStep;
-  F16 total[kColumns][R];
+  F16 total[J][R];
 #pragma GCC unroll 4
-  for (int j = 0; j < kColumns; ++j)
+  for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) total[j][r] = all_16(0.0F);
-  for (std::int64_t step = 0, g = 0; step < steps; ++g) {
-    F16 part[kColumns][R];
+  for (std::int64_t step = 0, g = 0; step < steps; step += per_group, ++g) {
+    F16 part[J][R];
 #pragma GCC unroll 4
-    for (int j = 0; j < kColumns; ++j)
+    for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) part[j][r] = all_16(0.0F);
-    for (const std::int64_t end = least(step + per_group, steps); step < end;) {
-      const std::int64_t next = least(step + kTurn, end);
-#pragma GCC unroll 4
-      for (int j = 0; j < kColumns; j += kAtOnce) add_steps<kAtOnce>(s, decode, b.rows + j, step, next, part + j);
-      step = next;
-    }
+    add_steps<J>(s, decode, rows + first, step, least(step + per_group, steps), part);
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const F16 a_scale = all_16(s.a_scale[r * s.scale_stride + g]);
 #pragma GCC unroll 4
-      for (int j = 0; j < kColumns; ++j)
-        total[j][r] = fma_16(mul_16(part[j][r], a_scale), all_16(s.b_scale[j][g]), total[j][r]);
+      for (int j = 0; j < J; ++j)
+        total[j][r] = fma_16(mul_16(part[j][r], a_scale), all_16(s.b_scale[first + j][g]), total[j][r]);
     }
   }
 #pragma GCC unroll 4
-  for (int j = 0; j < kColumns; ++j)
+  for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[j])[r * s.ld] = sum_of(total[j][r]);
+    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[first + j])[r * s.ld] = sum_of(total[j][r]);
+}
+
+// All of K as one group: rows of B whose sums are not all in registers take turns, and what they share of A stays in
+// the first-level cache.
+template <int J, int R, class Decode, class Row>
+[[gnu::always_inline]] inline void small_fma_in_turns(const SmallCall& s, const Decode& decode, const Row* rows) {
+  constexpr std::int64_t kTurn = 8;
+  F16 part[kColumns][R];
+  for (int j = 0; j < kColumns; ++j)
+    for (int r = 0; r < R; ++r) part[j][r] = all_16(0.0F);
+  const std::int64_t steps = (s.k + kStep - 1) / kStep;
+  for (std::int64_t step = 0; step < steps; step += kTurn)
+    for (int j = 0; j < kColumns; j += J) add_steps<J>(s, decode, rows + j, step, least(step + kTurn, steps), part + j);
+  for (int j = 0; j < kColumns; ++j)
+    for (int r = 0; r < R; ++r) {
+      const F16 scaled = mul_16(part[j][r], all_16(s.a_scale[r * s.scale_stride]));
+      static_cast<float*>(s.out[j])[r * s.ld] = sum_of(fma_16(scaled, all_16(s.b_scale[j][0]), all_16(0.0F)));
+    }
+}
+
+template <class Decode, int R>
+void small_fma(const SmallCall& s) {
+  constexpr int kAtOnce = columns_at_once(R), kOfGroups = kAtOnce == kColumns ? kColumns : 1;
+  const Decode decode(s);
+  const SmallRows<Decode::kBits, kStep, bytes_ahead(kAtOnce)> b(s);
+  if constexpr (kAtOnce < kColumns) {
+    if (s.group >= s.k) return small_fma_in_turns<kAtOnce, R>(s, decode, b.rows);
+  }
+  for (int j = 0; j < kColumns; j += kOfGroups) small_fma_groups<kOfGroups, R>(s, decode, b.rows, j);
 }
 
 // One row of each, group by group: no product of a scale is formed that the definition does not form.
