@@ -11,7 +11,8 @@ namespace {
 using namespace ckgen;
 
 constexpr std::int64_t kPiece = std::int64_t{1} << 20, kAhead = std::int64_t{8} << 10;
-using Words = std::uint64_t __attribute__((vector_size(64)));
+// Callers' memory begins where numpy's does, on no boundary of vectors.
+using Words = std::uint64_t __attribute__((vector_size(64), aligned(8)));
 
 void see(const unsigned char* from, const unsigned char* next, std::int64_t bytes, Words (&any)[4]) {
   const Words* const at = reinterpret_cast<const Words*>(from);

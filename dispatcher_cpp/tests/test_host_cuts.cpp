@@ -189,7 +189,7 @@ TEST(HostCuts, PanelsOfTilesHaveRowsOfWholeGrains) {
 }
 
 // A panel: sizes, scales of 16 rows, values in whole chunks of 64 that no cache set is crowded by. A thread: its part
-// of C, a row, scales of two rows of B.
+// of C, a row, scales of the four rows of B that go together.
 TEST(HostCuts, FewRowsTakeAPanelAndWhatTheirThreadsNeed) {
   struct Row {
     DType type;
@@ -202,18 +202,18 @@ TEST(HostCuts, FewRowsTakeAPanelAndWhatTheirThreadsNeed) {
   using enum DType;
   for (const Row& x : {
            Row{fp32, Quant::none, 3, 100, 100, 1, 4, 512, 16, 24, 1, 1},     // 60 000 operations
-           Row{fp32, Quant::none, 3, 1000, 1000, 1, 4, 4160, 16, 62, 4, 1},  // 4096 bytes more a line
-           Row{fp32, Quant::none, 3, 999, 1024, 1, 4, 4160, 16, 62, 4, 1},
+           Row{fp32, Quant::none, 3, 1000, 1000, 1, 4, 4160, 16, 60, 4, 1},  // 4096 bytes more a line
+           Row{fp32, Quant::none, 3, 999, 1024, 1, 4, 4160, 16, 60, 4, 1},
            Row{fp32, Quant::none, 3, 1000, 3000, 1, 4, 12032, 16, 20, 4, 1},  // 21 rows of B are 256 KiB
            Row{fp32, Quant::none, 1, 1000, 90000, 1, 4, 360192, 16, 4, 4, 1},
            Row{fp32, Quant::none, 16, 9000, 100, 1, 4, 512, 16, 256, 4, 1},
            Row{fp32, Quant::none, 16, 1000, 100, 1, 2, 512, 16, 124, 2, 1},
-           Row{fp32, Quant::none, 16, 1000, 100, 2, 4, 512, 16, 250, 1, 2},
-           Row{fp32, Quant::none, 16, 1000, 100, 9, 4, 512, 16, 250, 1, 4},
-           Row{fp32, Quant::none, 16, 1000, 100, 9, 1, 512, 16, 250, 1, 1},
-           Row{fp32, Quant::none, 10, 5000, 500, 2, 4, 2048, 16, 130, 4, 1},  // 5e7 operations each
-           Row{fp32, Quant::none, 10, 5000, 499, 2, 4, 2048, 16, 130, 1, 2},
-           Row{fp32, Quant::none, 10, 500, 100, 1, 4, 512, 16, 30, 4, 1},  // 1e6 operations
+           Row{fp32, Quant::none, 16, 1000, 100, 2, 4, 512, 16, 248, 1, 2},
+           Row{fp32, Quant::none, 16, 1000, 100, 9, 4, 512, 16, 248, 1, 4},
+           Row{fp32, Quant::none, 16, 1000, 100, 9, 1, 512, 16, 248, 1, 1},
+           Row{fp32, Quant::none, 10, 5000, 500, 2, 4, 2048, 16, 128, 4, 1},  // 5e7 operations each
+           Row{fp32, Quant::none, 10, 5000, 499, 2, 4, 2048, 16, 128, 1, 2},
+           Row{fp32, Quant::none, 10, 500, 100, 1, 4, 512, 16, 28, 4, 1},  // 1e6 operations
            Row{fp32, Quant::none, 10, 500, 99, 1, 4, 512, 16, 124, 1, 1},
            Row{int8, Quant::none, 2, 400, 100, 1, 1, 256, 16, 100, 1, 1},
            Row{fp8_ocp, Quant::mx, 2, 400, 32 * 15, 1, 1, 2048, 16, 100, 1, 1},
@@ -223,7 +223,7 @@ TEST(HostCuts, FewRowsTakeAPanelAndWhatTheirThreadsNeed) {
     SCOPED_TRACE(testing::Message() << name(x.type) << " " << x.m << "x" << x.n << "x" << x.k << " batch " << x.batch);
     const std::int64_t panel = 64 + 16 * x.scales * 4 + x.m * x.row_bytes;
     const std::size_t slot =
-        words_bytes(x.m, x.slice) + words_bytes(x.slice, 1) + static_cast<std::size_t>(2 * x.scales * 4);
+        words_bytes(x.m, x.slice) + words_bytes(x.slice, 1) + static_cast<std::size_t>(4 * x.scales * 4);
     const std::size_t one = static_cast<std::size_t>(panel) + slot * static_cast<std::size_t>(x.of_one);
     EXPECT_EQ(
         small_m_workspace(traits_of(x.type, x.type, x.quant), blocking_of(x.k, x.threads), {x.m, x.n, x.k, x.batch}),

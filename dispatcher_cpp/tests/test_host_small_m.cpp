@@ -308,7 +308,8 @@ std::vector<Kinds> all_kinds() {
 }
 
 TEST(SmallM, EveryKindOnEveryLevel) {
-  constexpr Shape kShapes[] = {{1, 7, 130}, {2, 9, 64}, {3, 6, 31}, {4, 65, 257}, {6, 5, 1}, {16, 11, 200}};
+  constexpr Shape kShapes[] = {{1, 7, 130},  {2, 9, 64},   {3, 6, 31}, {4, 65, 257},
+                               {2, 13, 289}, {3, 10, 600}, {6, 5, 1},  {16, 11, 200}};
   for (const Kinds& kind : all_kinds())
     for (const Shape& shape : kShapes) {
       GemmTraits traits = traits_of(kind.a, kind.b, kind.quant);

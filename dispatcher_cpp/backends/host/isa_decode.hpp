@@ -42,7 +42,10 @@ inline std::int32_t sum_of(__m256i v) {
 }
 
 #if CKGEN_HOST_LEVEL >= 4
-constexpr int kColumns = 2;  // rows of B at a time: they share what is read of A
+constexpr int kColumns = 2;  // rows of B of a call: they share what is read of A
+constexpr int columns_at_once(int) {
+  return kColumns;
+}
 using F16 = __m512;
 inline F16 load_16(const float* p) {
   return _mm512_loadu_ps(p);
@@ -66,7 +69,11 @@ inline F16 from_bf16(__m256i h) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 #else
-constexpr int kColumns = 1;
+constexpr int kColumns = 4;  // rows of B of a call: so many are read from memory faster than fewer
+// Of them those whose sums are in registers together, with so many rows of A.
+constexpr int columns_at_once(int rows) {
+  return rows == 1 ? 4 : rows < 4 ? 2 : 1;
+}
 struct F16 {
   __m256 low, high;
 };

@@ -2,6 +2,8 @@
 // Included by the isa_*.cpp files only. Everything is in an unnamed namespace for the reason isa_table.hpp gives.
 #pragma once
 
+#include "backends/host/isa_elements.hpp"
+#include "backends/host/isa_pack_blocks.hpp"
 #include "backends/host/isa_prepacked.hpp"
 #include "backends/host/isa_table.hpp"
 #include "backends/host/isa_transpose.hpp"
@@ -12,41 +14,6 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
-
-constexpr int kMaxWidth = 64;  // widest panel
-
-inline std::int64_t least(std::int64_t a, std::int64_t b) {
-  return a < b ? a : b;
-}
-
-inline float bits_to_float(std::uint32_t b) {
-  float f;
-  __builtin_memcpy(&f, &b, 4);
-  return f;
-}
-inline std::uint32_t float_to_bits(float f) {
-  std::uint32_t b;
-  __builtin_memcpy(&b, &f, 4);
-  return b;
-}
-inline std::uint16_t load_u16(const unsigned char* p) {
-  std::uint16_t v;
-  __builtin_memcpy(&v, p, 2);
-  return v;
-}
-
-// memcpy of up to some hundred bytes: g++, which sees the bound, would make a `rep movs` of it, slower than all else
-// that packing does.
-inline void copy_run(void* to, const void* from, std::int64_t bytes) {
-  unsigned char* out = static_cast<unsigned char*>(to);
-  const unsigned char* in = static_cast<const unsigned char*>(from);
-  std::int64_t i = 0;
-  for (; i + 32 <= bytes; i += 32)
-    _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(out + i),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(in + i)));
-  for (; i + 4 <= bytes; i += 4) __builtin_memcpy(out + i, in + i, 4);
-  for (; i < bytes; ++i) out[i] = in[i];
-}
 
 #if CKGEN_HOST_LEVEL >= 4
 // 8-bit codes to bf16, 32 at a time: four two-register permutes hold all 256 values.
@@ -124,10 +91,6 @@ inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, flo
 
 void round_to(DType c, float* values, std::int64_t n);  // isa_epilogue.hpp
 
-constexpr bool has_second(DType t) {
-  return t == DType::fp32 || t == DType::fp16 || t == DType::bf16;
-}
-
 // The same of an operand that may come from two tensors; n is at most kRowWords then.
 template <DType T>
 inline void decode_operand(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
@@ -165,10 +128,6 @@ inline void each_run(const PackSource& s, int chunk, std::int64_t p, std::int64_
 template <DType T>
 constexpr int chunk_elements() {
   return T == DType::fp4 ? 32 : T == DType::fp32 ? 4 : (T == DType::bf16 || T == DType::fp16) ? 8 : 16;
-}
-
-constexpr int storage_bits(DType t) {
-  return t == DType::fp4 ? 4 : t == DType::fp32 ? 32 : (t == DType::bf16 || t == DType::fp16) ? 16 : 8;
 }
 
 // Panels walk memory in strides that the hardware does not foresee. Only a hint, so the end of the operand is no
@@ -292,6 +251,10 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
 #if CKGEN_HOST_LEVEL >= 4
   if constexpr (packs_as_it_is<T, KIND>()) {
     if (!s.preshuffled && s.op == OperandOp::none) return pack_lines<T>(s, p0, count, width, k0, length, panel);
+  }
+#else
+  if constexpr (packs_in_registers<T, KIND>()) {
+    if (!s.preshuffled && s.op == OperandOp::none) return pack_blocks<T, KIND>(s, p0, count, width, k0, length, panel);
   }
 #endif
   alignas(64) std::uint32_t rows[kMaxWidth][kRowWords];

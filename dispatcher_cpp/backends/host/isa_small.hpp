@@ -11,13 +11,16 @@ namespace host {
 namespace {
 
 constexpr int kChunk = 64;
-// How many bytes of a row are on their way, to the second-level cache: the first has too few misses in flight.
-constexpr int kAhead = 4096;
+// How many bytes of a row are on their way, to the second-level cache: the first has too few misses in flight. Where
+// several rows are read at a time, the hardware of CPUs without 512 bits sees better what comes.
+constexpr int bytes_ahead(int rows_at_once) {
+  return CKGEN_HOST_LEVEL >= 4 || rows_at_once == 1 ? 4096 : 0;
+}
 
 // ---- rows of B ------------------------------------------------------------------------------------------------------
 
 // A row in steps of STEP elements: what is left at its end is read from a copy filled up with zeros.
-template <int BITS, int STEP>
+template <int BITS, int STEP, int AHEAD = bytes_ahead(1)>
 class SmallRow {
  public:
   static constexpr int kBytes = STEP * BITS / 8;
@@ -32,10 +35,13 @@ class SmallRow {
   }
   const unsigned char* at(std::int64_t step) const {
     if (step >= whole_) return tail_;
-    const std::int64_t offset = step * kBytes, ahead = offset + kAhead;
-    const std::uintptr_t base = ahead < bytes_ ? reinterpret_cast<std::uintptr_t>(row_) : jump_;
-    for (int i = 0; i < kBytes; i += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(ahead + i)), 0, 2);
+    const std::int64_t offset = step * kBytes;
+    if constexpr (AHEAD > 0) {
+      const std::int64_t ahead = offset + AHEAD;
+      const std::uintptr_t base = ahead < bytes_ ? reinterpret_cast<std::uintptr_t>(row_) : jump_;
+      for (int i = 0; i < kBytes; i += 64)
+        __builtin_prefetch(reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(ahead + i)), 0, 2);
+    }
     return row_ + offset;
   }
 
@@ -46,61 +52,116 @@ class SmallRow {
   alignas(64) unsigned char tail_[kBytes];
 };
 
-template <int BITS, int STEP>
+template <int BITS, int STEP, int AHEAD = bytes_ahead(1)>
 struct SmallRows {
+  using Row = SmallRow<BITS, STEP, AHEAD>;
+#if CKGEN_HOST_LEVEL >= 4
   SmallRows(const SmallCall& s) : rows{{s.b[0], s.next[0], s.k}, {s.b[1], s.next[1], s.k}} {}
-  SmallRow<BITS, STEP> rows[2];
+#else
+  SmallRows(const SmallCall& s)
+      : rows{{s.b[0], s.next[0], s.k}, {s.b[1], s.next[1], s.k}, {s.b[2], s.next[2], s.k}, {s.b[3], s.next[3], s.k}} {}
+#endif
+  Row rows[kColumns];
 };
 
-template <class Decode, int R>
-void small_fma(const SmallCall& s) {
-  constexpr int kStep = 32;
-  const Decode decode(s);
-  const SmallRows<Decode::kBits, kStep> b(s);
+constexpr int kStep = 32;  // elements that a decoder to fp32 takes
+
+// sums[j][r] += steps [step, end) of J rows of B and R rows of A.
+template <int J, int R, class Decode, class Row>
+[[gnu::always_inline]] inline void add_steps(const SmallCall& s, const Decode& decode, const Row* rows,
+                                             std::int64_t step, std::int64_t end, F16 (*sums)[R]) {
+  constexpr int kDecoded = CKGEN_HOST_LEVEL >= 4 ? J : 1;  // rows of B that are in registers, beside the sums
   const float* a = static_cast<const float*>(s.a);
-  const std::int64_t steps = (s.k + kStep - 1) / kStep, per_group = (s.group + kStep - 1) / kStep;
-  F16 total[kColumns][R];
-#pragma GCC unroll 2
-  for (int j = 0; j < kColumns; ++j)
+  F16 sum[J][R];
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) total[j][r] = all_16(0.0F);
-  for (std::int64_t step = 0, g = 0; step < steps; ++g) {
-    F16 part[kColumns][R];
-#pragma GCC unroll 2
-    for (int j = 0; j < kColumns; ++j)
+  for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) part[j][r] = all_16(0.0F);
-    for (const std::int64_t end = least(step + per_group, steps); step < end; ++step) {
-      F16 x[kColumns][2];
+    for (int r = 0; r < R; ++r) sum[j][r] = sums[j][r];
+  for (; step < end; ++step) {
+#pragma GCC unroll 4
+    for (int j0 = 0; j0 < J; j0 += kDecoded) {
+      F16 x[kDecoded][2];
 #pragma GCC unroll 2
-      for (int j = 0; j < kColumns; ++j) decode(b.rows[j].at(step), x[j]);
+      for (int j = 0; j < kDecoded; ++j) decode(rows[j0 + j].at(step), x[j]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int i = 0; i < 2; ++i) {
           const F16 from_a = load_16(a + r * s.a_stride + step * kStep + 16 * i);
 #pragma GCC unroll 2
-          for (int j = 0; j < kColumns; ++j) part[j][r] = fma_16(from_a, x[j][i], part[j][r]);
+          for (int j = 0; j < kDecoded; ++j) sum[j0 + j][r] = fma_16(from_a, x[j][i], sum[j0 + j][r]);
         }
     }
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < J; ++j)
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) sums[j][r] = sum[j][r];
+}
+
+// J rows of B from `first` on, group by group, with all sums in registers.
+template <int J, int R, class Decode, class Row>
+[[gnu::always_inline]] inline void small_fma_groups(const SmallCall& s, const Decode& decode, const Row* rows,
+                                                    int first) {
+  const std::int64_t steps = (s.k + kStep - 1) / kStep, per_group = (s.group + kStep - 1) / kStep;
+  F16 total[J][R];
+#pragma GCC unroll 4
+  for (int j = 0; j < J; ++j)
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) total[j][r] = all_16(0.0F);
+  for (std::int64_t step = 0, g = 0; step < steps; step += per_group, ++g) {
+    F16 part[J][R];
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j)
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) part[j][r] = all_16(0.0F);
+    add_steps<J>(s, decode, rows + first, step, least(step + per_group, steps), part);
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const F16 a_scale = all_16(s.a_scale[r * s.scale_stride + g]);
-#pragma GCC unroll 2
-      for (int j = 0; j < kColumns; ++j)
-        total[j][r] = fma_16(mul_16(part[j][r], a_scale), all_16(s.b_scale[j][g]), total[j][r]);
+#pragma GCC unroll 4
+      for (int j = 0; j < J; ++j)
+        total[j][r] = fma_16(mul_16(part[j][r], a_scale), all_16(s.b_scale[first + j][g]), total[j][r]);
     }
   }
-#pragma GCC unroll 2
-  for (int j = 0; j < kColumns; ++j)
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[j])[r * s.ld] = sum_of(total[j][r]);
+  for (int j = 0; j < J; ++j)
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[first + j])[r * s.ld] = sum_of(total[j][r]);
+}
+
+// All of K as one group: rows of B whose sums are not all in registers take turns, and what they share of A stays in
+// the first-level cache.
+template <int J, int R, class Decode, class Row>
+[[gnu::always_inline]] inline void small_fma_in_turns(const SmallCall& s, const Decode& decode, const Row* rows) {
+  constexpr std::int64_t kTurn = 8;
+  F16 part[kColumns][R];
+  for (int j = 0; j < kColumns; ++j)
+    for (int r = 0; r < R; ++r) part[j][r] = all_16(0.0F);
+  const std::int64_t steps = (s.k + kStep - 1) / kStep;
+  for (std::int64_t step = 0; step < steps; step += kTurn)
+    for (int j = 0; j < kColumns; j += J) add_steps<J>(s, decode, rows + j, step, least(step + kTurn, steps), part + j);
+  for (int j = 0; j < kColumns; ++j)
+    for (int r = 0; r < R; ++r) {
+      const F16 scaled = mul_16(part[j][r], all_16(s.a_scale[r * s.scale_stride]));
+      static_cast<float*>(s.out[j])[r * s.ld] = sum_of(fma_16(scaled, all_16(s.b_scale[j][0]), all_16(0.0F)));
+    }
+}
+
+template <class Decode, int R>
+void small_fma(const SmallCall& s) {
+  constexpr int kAtOnce = columns_at_once(R), kOfGroups = kAtOnce == kColumns ? kColumns : 1;
+  const Decode decode(s);
+  const SmallRows<Decode::kBits, kStep, bytes_ahead(kAtOnce)> b(s);
+  if constexpr (kAtOnce < kColumns) {
+    if (s.group >= s.k) return small_fma_in_turns<kAtOnce, R>(s, decode, b.rows);
+  }
+  for (int j = 0; j < kColumns; j += kOfGroups) small_fma_groups<kOfGroups, R>(s, decode, b.rows, j);
 }
 
 // One row of each, group by group: no product of a scale is formed that the definition does not form.
 template <class Decode>
 void small_fma_exact(const SmallCall& s) {
-  constexpr int kStep = 32;
   const Decode decode(s);
   const SmallRow<Decode::kBits, kStep> b(s.b[0], s.next[0], s.k);
   const float* a = static_cast<const float*>(s.a);
@@ -242,32 +303,36 @@ void small_int8(const SmallCall& s) {
     }
 }
 #else
+// The sums of two rows of A and all rows of B are in registers, or of more rows of A and two of B.
 template <int R>
 void small_int8(const SmallCall& s) {
-  constexpr int kStep = 16;
-  const SmallRows<8, kStep> b(s);
+  constexpr int kBytes = 16, kAtOnce = R <= 2 ? kColumns : 2;
+  const SmallRows<8, kBytes, bytes_ahead(kAtOnce)> b(s);
   const std::int16_t* a = static_cast<const std::int16_t*>(s.a);
-  const std::int64_t steps = (s.k + kStep - 1) / kStep;
-  __m256i sum[kColumns][R];
-#pragma GCC unroll 2
-  for (int j = 0; j < kColumns; ++j)
+  const std::int64_t steps = (s.k + kBytes - 1) / kBytes;
+  for (int first = 0; first < kColumns; first += kAtOnce) {
+    const auto* rows = b.rows + first;
+    __m256i sum[kAtOnce][R];
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) sum[j][r] = _mm256_setzero_si256();
-  for (std::int64_t step = 0; step < steps; ++step) {
-    __m256i x[kColumns];
-#pragma GCC unroll 2
-    for (int j = 0; j < kColumns; ++j) x[j] = _mm256_cvtepi8_epi16(load_128(b.rows[j].at(step)));
+    for (int j = 0; j < kAtOnce; ++j)
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      const __m256i from_a = load_256(reinterpret_cast<const unsigned char*>(a + r * s.a_stride + step * kStep));
-#pragma GCC unroll 2
-      for (int j = 0; j < kColumns; ++j) sum[j][r] = _mm256_add_epi32(sum[j][r], _mm256_madd_epi16(from_a, x[j]));
+      for (int r = 0; r < R; ++r) sum[j][r] = _mm256_setzero_si256();
+    for (std::int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 4
+      for (int j = 0; j < kAtOnce; ++j) {
+        const __m256i x = _mm256_cvtepi8_epi16(load_128(rows[j].at(step)));
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
+          const __m256i from_a = load_256(reinterpret_cast<const unsigned char*>(a + r * s.a_stride + step * kBytes));
+          sum[j][r] = _mm256_add_epi32(sum[j][r], _mm256_madd_epi16(from_a, x));
+        }
+      }
     }
-  }
-#pragma GCC unroll 2
-  for (int j = 0; j < kColumns; ++j)
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) static_cast<std::int32_t*>(s.out[j])[r * s.ld] = sum_of(sum[j][r]);
+    for (int j = 0; j < kAtOnce; ++j)
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) static_cast<std::int32_t*>(s.out[first + j])[r * s.ld] = sum_of(sum[j][r]);
+  }
 }
 #endif
 

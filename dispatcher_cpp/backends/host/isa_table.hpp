@@ -136,18 +136,19 @@ using RoundFn = void (*)(DType c, float* values, std::int64_t n);  // to fp32, f
 
 // Rows of B against few rows of A (small_m.hpp): out[j][r * ld] = sum over K groups of (partial * a_scale[r *
 // scale_stride + g]) * b_scale[j][g], for rows j of B and r of A. int8 has no scales.
+inline constexpr int kSmallColumns = 4;  // rows of B that a call takes, at most
 struct SmallCall {
-  const unsigned char* b[2];     // rows of B; the last of an odd number comes twice
-  const unsigned char* next[2];  // where their successors are, as a hint
-  const float* b_scale[2];       // per group, and one more that is finite
-  const void* a;                 // prepared; rows a_stride elements apart
+  const unsigned char* b[kSmallColumns];     // rows of B; where there are fewer, the last comes again
+  const unsigned char* next[kSmallColumns];  // where their successors are, as a hint
+  const float* b_scale[kSmallColumns];       // per group, and one more that is finite
+  const void* a;                             // prepared; rows a_stride elements apart
   std::int64_t a_stride;
   const float* a_scale;
   std::int64_t scale_stride;
   std::int64_t k, group;
   const float* table;  // as in PackSource
   const std::uint16_t* table16;
-  void* out[2];
+  void* out[kSmallColumns];
   std::int64_t ld;
 };
 using SmallFn = void (*)(const SmallCall& call);

@@ -36,29 +36,40 @@ inline void store_lanes(std::uint32_t* out, __m256 v, int lanes) {
   }
 }
 
+// v[w] becomes word w of what were rows 0 to 7.
+inline void transpose8(__m256 (&v)[8]) {
+  __m256 t[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
+    t[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; ++h) {
+    v[4 * h + 0] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0x44);
+    v[4 * h + 1] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0xee);
+    v[4 * h + 2] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0x44);
+    v[4 * h + 3] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x20);
+    t[i + 4] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x31);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) v[i] = t[i];
+}
+
 // out[w][r] = rows[r][w] for `words` words of `width` rows; an 8 x 8 block at a time.
 inline void transpose(const std::uint32_t (*rows)[kRowWords], int width, int words, std::uint32_t* out) {
   for (int r = 0; r < width; r += 8) {
     const int lanes = width - r < 8 ? width - r : 8;
     for (int w = 0; w < words; w += 8) {
-      __m256 v[8], t[8];
+      __m256 v[8];
       for (int i = 0; i < 8; ++i) __builtin_memcpy(&v[i], &rows[r + i][w], 32);
-      for (int i = 0; i < 4; ++i) {
-        t[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
-        t[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
-      }
-      for (int h = 0; h < 2; ++h) {
-        v[4 * h + 0] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0x44);
-        v[4 * h + 1] = _mm256_shuffle_ps(t[4 * h], t[4 * h + 2], 0xee);
-        v[4 * h + 2] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0x44);
-        v[4 * h + 3] = _mm256_shuffle_ps(t[4 * h + 1], t[4 * h + 3], 0xee);
-      }
-      for (int i = 0; i < 4; ++i) {
-        t[i] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x20);
-        t[i + 4] = _mm256_permute2f128_ps(v[i], v[i + 4], 0x31);
-      }
+      transpose8(v);
       const int live = words - w < 8 ? words - w : 8;
-      for (int i = 0; i < live; ++i) store_lanes(out + (w + i) * width + r, t[i], lanes);
+      for (int i = 0; i < live; ++i) store_lanes(out + (w + i) * width + r, v[i], lanes);
     }
   }
 }

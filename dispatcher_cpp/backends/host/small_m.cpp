@@ -14,7 +14,7 @@ namespace host {
 namespace {
 
 constexpr std::int64_t kChunk = 64;
-constexpr std::int64_t kMaxColumns = 2;
+constexpr std::int64_t kMaxColumns = kSmallColumns;
 
 // Scales are trusted within these bounds. A group of 32 products with operands of at most eight bits, the other one
 // scaled, lies between 2^-17 and 2^21 times a scaled value: bf16 products do not underflow, no sum overflows. What is
@@ -117,7 +117,7 @@ std::size_t small_panel_bytes(const SmallPlan& plan, std::int64_t m) noexcept {
 }
 
 std::size_t small_scratch_bytes(const SmallPlan& plan) noexcept {
-  return kMaxColumns * scales_bytes(plan);
+  return static_cast<std::size_t>(plan.kernels->columns) * scales_bytes(plan);
 }
 
 void small_prepare(const SmallPlan& plan, const PackSource& a, const GroupScales& scales, std::int64_t row,
@@ -161,15 +161,16 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
     call.a = panel + values_at(plan, r);
     call.a_scale = reinterpret_cast<const float*>(panel + scales_at(plan, r));
   };
-  // The rows that go together are half of them apart: every stream of memory goes on where it was.
+  // The rows that go together are far apart: every stream of memory goes on where it was.
   const std::int64_t stride = count / kernels.columns;
   for (std::int64_t i = 0, done = 0; done < count; ++i) {
-    const std::int64_t columns = i < stride ? kernels.columns : count - done;
+    const std::int64_t columns = i < stride ? kernels.columns : std::min<std::int64_t>(kernels.columns, count - done);
     float b_most[kMaxColumns] = {};
     unsigned char* out[kMaxColumns] = {};
     for (std::int64_t j = 0; j < kMaxColumns; ++j) {
       // What is missing is the last one once more.
-      const std::int64_t column = i < stride ? i + std::min(j, columns - 1) * stride : count - 1;
+      const std::int64_t of_call = std::min(j, columns - 1),
+                         column = i < stride ? i + of_call * stride : done + of_call;
       auto* scales =
           reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) +
                                    static_cast<std::size_t>(j < columns ? j : columns - 1) * scales_bytes(plan));

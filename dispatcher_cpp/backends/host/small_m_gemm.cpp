@@ -41,7 +41,8 @@ SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking,
   g.threads = batch_parallel ? 1 : threads;
   g.instances = batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, size.batch)) : 1;
   const std::int64_t row = std::max<std::int64_t>(1, size.k * g.plan.kernels->b_bits / 8);
-  g.slice = std::clamp<std::int64_t>(std::min(kSliceBytes / row, size.n / (4 * g.threads)), 4, 256) / 2 * 2;
+  const std::int64_t columns = g.plan.kernels->columns;
+  g.slice = std::clamp<std::int64_t>(std::min(kSliceBytes / row, size.n / (4 * g.threads)), 4, 256) / columns * columns;
   g.slot_row = aligned_64(static_cast<std::size_t>(size.m * g.slice) * 4);
   g.slot_scratch = g.slot_row + aligned_64(static_cast<std::size_t>(g.slice) * 4);
   g.slot_bytes = g.slot_scratch + small_scratch_bytes(g.plan);
