@@ -425,6 +425,14 @@ class FewRows(OfSignature):
         return FakeMeasurer.candidates(self, problem)
 
 
+def test_tables_that_are_not_there_are_refused_before_anything_is_built(fake: OfSignature) -> None:
+    done = run(*TUNE, "--tuning", "+missing.csv", "--build-only")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        2,
+        f"error: no such file or directory: {Path('missing.csv').absolute()}",
+    )
+
+
 def test_the_dialect_of_kernels_for_few_rows_is_written(
     fake: OfSignature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
