@@ -16,6 +16,7 @@ from ckgen.measure.conditions import Conditions, Limits, Place
 from ckgen.measure.library import Contents
 from ckgen.measure.local import LocalMeasurer
 from ckgen.measure.model import Candidate
+from ckgen.specs.native import only_gpu
 from cpp_build import ROOT
 from runtime_build import load_generated
 
@@ -38,9 +39,10 @@ class OnDevice:
     def problem(self, m: int = 24) -> Case:
         return Case("gemm_bf16_rcr", TARGET, m=m, n=64, k=256, seed=3)
 
-    def measurer(self, conditions: Conditions | None = None) -> LocalMeasurer:
+    def measurer(self, conditions: Conditions | None = None, gpu: int = 0) -> LocalMeasurer:
         conditions, limits = conditions or Conditions(warmup=2), Limits(seconds=1.0)
-        return LocalMeasurer(self.library, "good", self.contents, Place.DEVICE, conditions, limits)
+        only = only_gpu(gpu)
+        return LocalMeasurer(self.library, "good", self.contents, Place.DEVICE, conditions, limits, only)
 
 
 def build_on_device(folder: Path) -> OnDevice:

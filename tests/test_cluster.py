@@ -11,7 +11,7 @@ from collections import Counter
 import distributed
 import pytest
 
-from ckgen.cluster import Lost, place_of, run_on
+from ckgen.cluster import _AGAIN, Lost, _Run, place_of, run_on
 from ckgen.model.errors import UsageError
 from ckgen.progress import Standing
 
@@ -56,6 +56,12 @@ def test_workers_die_and_every_result_is_there_once(kills: int) -> None:
 def test_a_task_that_kills_its_workers_is_lost_and_the_others_are_not() -> None:
     found = dict(run_on(range(6), kill_yourself, workers=2))
     assert found.pop(3) == Lost() and found == {one: one for one in (0, 1, 2, 4, 5)}
+
+
+@pytest.mark.parametrize("most", [3, 10])
+def test_a_task_is_done_again_so_often_and_no_more(most: int) -> None:
+    run = _Run(None, [7], square, {}, lambda _: None, most)
+    assert [run._given_up(0) for _ in range(most)] == [_AGAIN] * (most - 1) + [Lost()]
 
 
 def test_what_a_task_raises_ends_all_and_leaves_no_process() -> None:

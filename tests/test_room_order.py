@@ -26,7 +26,7 @@ BELOW = {
     "torch": {"model", "tensors", "families", "runtime"},
     "quickstart": {"model", "specs", "families", "build", "runtime"},
     "fuzz": {"model", "specs", "families", "plan", "build", "runtime"},
-    "measure": {"model", "specs", "families", "plan", "build", "runtime", "fuzz"},
+    "measure": {"model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz"},
     "predict": {"model", "specs", "families", "plan"},
     "tune": {
         "model", "specs", "tables", "families", "plan", "build", "runtime", "fuzz", "workload", "measure", "predict",

@@ -16,7 +16,6 @@ R = TypeVar("R")
 
 LOCAL = "local"
 _MOST_LOSSES = 3
-"""How often dask may give a task up, each time after several workers died that had it."""
 _AHEAD = 3
 """Tasks that are at the scheduler, per thread of its workers; of tagged ones, which have a worker alone, there is one.
 A worker that dies counts against all that it has."""
@@ -46,19 +45,22 @@ def run_on(
     workers: int | None = None,
     tags: Sequence[str] = (),
     progress: Callable[[Standing], None] = lambda standing: None,
+    most_losses: int = _MOST_LOSSES,
 ) -> Iterator[tuple[T, R | Lost]]:
     """Each task once, with what `function` returned of it, in the order in which they end.
 
     `scheduler` None: `workers` processes of this machine, as many as cores where that is None. Of the scheduler's
     workers only those take tasks that were started with all of `tags` as resources, such as `--resources
     gfx942:304=1`; a task takes one of each. A function may run more than once for a task, where a worker is lost; what
-    it raises is raised here, and ends all. UsageError where there is no dask, no scheduler or no such worker.
+    it raises is raised here, and ends all. `most_losses`: how often dask gives a task up before it is Lost, each time
+    after four workers died that had it, if only in their queue. UsageError where there is no dask, no scheduler or no
+    such worker.
     """
     wanted = list(tasks)
     if not wanted:
         return
     with _client(scheduler, workers, tags) as client:
-        yield from _Run(client, wanted, function, dict.fromkeys(tags, 1), progress).results()
+        yield from _Run(client, wanted, function, dict.fromkeys(tags, 1), progress, most_losses).results()
 
 
 class _Run:
@@ -69,8 +71,10 @@ class _Run:
         function: Callable[[Any], Any],
         needs: dict[str, int],
         progress: Callable[[Standing], None],
+        most_losses: int,
     ) -> None:
         self.client, self.tasks, self.function, self.needs, self.progress = client, tasks, function, needs, progress
+        self.most_losses = most_losses
         self.left = iter(range(len(tasks)))
         self.index_of: dict[Any, int] = {}
         self.losses: dict[int, int] = {}
@@ -120,7 +124,7 @@ class _Run:
 
     def _given_up(self, index: int) -> Any:
         self.losses[index] = self.losses.get(index, 0) + 1
-        return _AGAIN if self.losses[index] < _MOST_LOSSES else Lost()
+        return _AGAIN if self.losses[index] < self.most_losses else Lost()
 
     def _fill(self, ended: Any) -> None:
         """So many that no worker waits, and no more: tasks may be large."""

@@ -157,6 +157,32 @@ def test_aiters_names_of_modules_are_taken(fake: OfSignature, tmp_path: Path) ->
         assert "there is nothing to tune" in run("tune", name, *TUNE[2:]).stderr
 
 
+def test_modules_are_named_by_aiters_variable_too(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRETUNE_MODULES", "module_gemm_a8w8_tune,moe")
+    document = as_json("tune", *TUNE[2:])
+    assert [one["problem"].split()[0] for one in document["problems"]] == ["moe_bf16_rcr_layer_gated_epi_silu"]
+    assert len(as_json(*TUNE, "--resume")["problems"]) == 4, "what the command names goes before it"
+    monkeypatch.delenv("PRETUNE_MODULES")
+    assert "Missing argument 'OP'" in run("tune", *TUNE[2:]).stderr
+
+
+def test_several_gpus_tune_as_one_does(fake: OfSignature, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As if this CPU were three."""
+    ok(*TUNE)
+    built: list[object] = []
+    monkeypatch.setattr("ckgen.measure.local.library_of", lambda *what: built.append(what))
+    monkeypatch.setattr("ckgen.tune.asked.CPU_LEVELS", ())
+    monkeypatch.setattr("ckgen.tune.asked.gpu_count", lambda: 3)
+    words = ("tune", "all", "--shapes", "shapes.csv", "--target", str(CPU))
+    ok(*words, "--out", "several.csv", "--devices", "2,0")
+    assert len(built) == 1 and rows("several.csv") == rows()
+    ok(*words, "--out", "one.csv", "--devices", "1")
+    assert fake.seen["gpu"] == 1  # type: ignore[attr-defined]
+    assert "some of the 3 GPUs from 0 on that are here" in run(*words, "--out", "n.csv", "--devices", "1,3").stderr
+    many = run(*words, "--out", "n.csv", "--devices", "all", "--scheduler", "local")
+    assert many.exit_code == 2 and "of a cluster give each device a worker of its own" in many.stderr
+
+
 def test_a_wrong_candidate_is_said_and_the_exit_code_says_so(fake: OfSignature) -> None:
     fake.ends = {"gemm_bf16_rcr_host_4x16_64x512x512_t0": MeasureStatus.OUT_OF_BOUNDS}
     result = run(*TUNE)
@@ -399,6 +425,14 @@ class FewRows(OfSignature):
         return FakeMeasurer.candidates(self, problem)
 
 
+def test_tables_that_are_not_there_are_refused_before_anything_is_built(fake: OfSignature) -> None:
+    done = run(*TUNE, "--tuning", "+missing.csv", "--build-only")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        2,
+        f"error: no such file or directory: {Path('missing.csv').absolute()}",
+    )
+
+
 def test_the_dialect_of_kernels_for_few_rows_is_written(
     fake: OfSignature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,7 +444,6 @@ def test_the_dialect_of_kernels_for_few_rows_is_written(
         yield made
 
     monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
-    monkeypatch.setattr("ckgen.tune.asked.demand_device", lambda *_: None)
     monkeypatch.setattr("ckgen.measure.local.demand_place", lambda _: None)
     lines = "".join(f"{MXFP8},0,{m},1536,6144,0,0,1\n" for m in (8, 32))
     write(tmp_path, {"m.csv": SHAPES.splitlines(keepends=True)[0] + lines, "own.csv": "K,N,M,us\n6144,1536,32,1\n"})

@@ -65,6 +65,16 @@ def test_caches_are_swept_by_reading_or_operands_take_turns(device: OnDevice, co
     assert found.outcome(device.good[0]).median_us == 1000.0 and found.sets == (conditions.rotating or 1)
 
 
+def test_each_of_several_gpus_has_a_process_of_its_own(device: OnDevice) -> None:
+    """The mock's fifth is of the target too, its second is not."""
+    with device.measurer(gpu=0) as first, device.measurer(gpu=4) as fifth, device.measurer(gpu=1) as other:
+        found = [one.measure(device.problem(), device.good[:1], BRIEF)[0].status for one in (first, fifth)]
+        assert found == [MeasureStatus.OK] * 2
+        assert [one.environment().device for one in (first, fifth)] == ["Mock 0", "NVIDIA H200"]
+        with pytest.raises(CkgenError, match="sm_90a:132: the current GPU of this process"):
+            other.measure(device.problem(), device.good[:1], BRIEF)
+
+
 def test_another_gpu_is_refused(device: OnDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CKGEN_CUDA_LIBRARY", "none")
     with device.measurer() as measurer, pytest.raises(CkgenError, match=r"sm_90a:132: the current GPU of this process"):

@@ -14,6 +14,7 @@ ARCHS = load_archs()
 
 DRIVER = """
 int cuInit(unsigned flags) { return flags ? 1 : INIT; }
+int cuDeviceGetCount(int* count) { *count = 8; return INIT; }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device != 0) return 101;
   *value = attribute == 16 ? 132 : attribute == 75 ? MAJOR : attribute == 76 ? 0 : -1;
@@ -56,6 +57,7 @@ def test_a_gpu_of_nvidia_is_named_by_its_capability(
     library = driver(DRIVER, tmp_path, INIT=init, MAJOR=major, PRODUCT='"NVIDIA H100 80GB HBM3"')
     monkeypatch.setattr(native, "_CUDA_LIBRARY", library)
     assert native.cuda_target(ARCHS) == expected
+    assert native.gpu_count() == (0 if init else 8)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +85,19 @@ def test_native_leaves_out_the_usual_product(
     monkeypatch.setattr(native, "_LIBRARY", driver(HIP, tmp_path, PRODUCT=f'"{product}"'))
     assert native.hip_target(ARCHS) == native.native_device() == Target("gfx942", 304, sku)
     assert native.native_target() == Target("gfx942", 304, native_sku)
+    assert native.gpu_count() == 1
 
 
 def test_without_a_driver_there_is_no_gpu_of_nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_CUDA_LIBRARY", "libno_such_driver.so")
     assert native.cuda_target(ARCHS) is None
+    assert native.gpu_count() == 0
+
+
+def test_one_gpu_of_those_that_a_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4, GPU-8f2e,6")
+    assert native.only_gpu(1) == {"HIP_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "GPU-8f2e"}
 
 
 V4 = frozenset(ARCHS["x86_64_v4"].cpu.required if ARCHS["x86_64_v4"].cpu else ())

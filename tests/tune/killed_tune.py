@@ -7,6 +7,7 @@ measurement that was kept, says what was finished.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -16,10 +17,12 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 SMALL = 0.002
 """Seconds that a fake measurement takes."""
+_READY = "ready:"
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,23 @@ def tune(journal: Path, finished: Path, problems: int) -> None:
     keys = {Key("gemm_bf16_rcr", 0, m, 64, 64): 1 for m in range(1, problems + 1)}
     fake = FakeMeasurer([f"k{at:02}" for at in range(16)], noise=0.05, heard=heard)
     known = read_journals([journal] if journal.exists() else [])
-    print("ready", flush=True)
+    print(_READY, os.getpid(), flush=True)
     with Journal(journal, Header("c0de", ENVIRONMENT)) as opened:
         Tuner(fake, opened, known, Options()).tune(in_ladders(of_counts(keys, Target("x86_64_v4", 2))))
+
+
+def serve() -> None:
+    """A run for each line of standard input, in a fork, which has all modules from the beginning. It prints its process
+    when it is ready to be killed, and this how that ended."""
+    for module in ("ckgen.tune.run", "tune.fake_measurer"):
+        import_module(module)
+    for line in sys.stdin:
+        journal, finished, problems = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            tune(Path(journal), Path(finished), problems)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 def records_of(journal: Path) -> frozenset[str]:
@@ -72,19 +89,25 @@ def survive(folder: Path, kills: int, seed: int, problems: int) -> Survived:
     journal, finished = folder / "journal.jsonl", folder / "finished"
     draw = random.Random(seed)
     hit = torn = 0
-    command = [sys.executable, __file__, "--run", str(journal), str(finished), "--problems", str(problems)]
-    while True:
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
+    asked = json.dumps([str(journal), str(finished), problems])
+    command = [sys.executable, __file__, "--serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        while True:
+            print(asked, file=server.stdin, flush=True)
+            word, _, run = server.stdout.readline().partition(" ")
+            assert word == _READY, f"the run is not ready, but says {word}"
             if hit < kills:
                 time.sleep(draw.uniform(0, 0.12))
-                process.send_signal(signal.SIGKILL)
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL, process.returncode
-        hit += 1
-        torn += len(read_journals([journal] if journal.exists() else []).torn)
+                os.kill(int(run), signal.SIGKILL)
+            ended = int(server.stdout.readline())
+            if ended == 0:
+                break
+            assert ended == -signal.SIGKILL, ended
+            hit += 1
+            torn += len(read_journals([journal] if journal.exists() else []).torn)
+        server.stdin.close()
     records = records_of(journal)
     written = [line for line in journal.read_text().splitlines() if line.startswith('{"measured"')]
     told = finished.read_text().splitlines()
@@ -95,13 +118,13 @@ def survive(folder: Path, kills: int, seed: int, problems: int) -> Survived:
 def main() -> None:
     """Runs, or kills runs and says what survived; exit 1 where a measurement was lost or made twice."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", nargs=2, type=Path)
+    parser.add_argument("--serve", action="store_true")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--problems", type=int, default=60)
     given = parser.parse_args()
-    if given.run:
-        tune(*given.run, given.problems)
+    if given.serve:
+        serve()
         return
     with tempfile.TemporaryDirectory() as folder:
         found = survive(Path(folder), given.kills, given.seed, given.problems)

@@ -38,6 +38,14 @@ def test_rows_of_the_target_are_taken_alone_where_a_module_has_any(tmp_path: Pat
     assert [key.m for key in found[UNTOLD].keys] == [8], "of each module by itself"
 
 
+def test_lists_of_shapes_among_tables_are_said_to_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a8w8_untuned_gemm.csv").write_text("M,N,K\n1,64,64\n2,64,64\n")
+    (tmp_path / "t.csv").write_bytes(with_rows(NO_TABLE, CPU, [line(1)]))
+    found = problems_of_tables((tmp_path,), CPU, load_archs())
+    assert {name: (one.rows, len(one.keys)) for name, one in found.items()} == {"bf16": (1, 1), "gemm_shapes": (2, 0)}
+    assert found["gemm_shapes"].left_out == {"shape_list: nothing was tuned there": 2}
+
+
 def test_of_groups_with_one_key_the_row_is_of_those_asked_most() -> None:
     def tuned(sizes: str, kernel: str, count: int) -> Tuned:
         key = Key(GROUPED, 0, 64, 64, 64, sizes=sizes)

@@ -52,7 +52,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 
 
 @click.command(cls=Command, name="tune", short_help="Time every candidate, and write the table of the winners.")
-@click.argument("op")
+@click.argument("op", envvar="PRETUNE_MODULES")
 @click.option("--target", default="native", show_default=True, metavar="T", help="Device, such as native.")
 @click.option("--shapes", type=PATH, multiple=True, metavar="CSV", help=_SHAPES)
 @click.option("--retune", multiple=True, metavar="PATH|all", help=_RETUNE)
@@ -64,7 +64,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--journal", type=PATH, multiple=True, metavar="JSONL", help=_JOURNAL)
 @click.option("--resume", is_flag=True, help="Go on with the journal: what it holds is not measured again.")
 @click.option("--shard", metavar="I/N", help="Only part I of N of the problems.")
-@click.option("--devices", metavar="LIST", help="Devices by number, or all.")
+@click.option("--devices", metavar="LIST", help="GPUs of the target by number, as in 0,1, or all.")
 @click.option("--min-improvement", default="2%", show_default=True, metavar="P", help=_LEAST)
 @click.option("--within", metavar="P", help=_WITHIN)
 @click.option("--prune", type=click.IntRange(1), metavar="N", help=_PRUNE)
@@ -88,13 +88,15 @@ def command(**params: Any) -> int:
     """
     from ckgen.measure.local import demand_place
     from ckgen.specs.archs import load_archs
-    from ckgen.tune.asked import demand_device, subjects_of
+    from ckgen.tune.asked import devices_of, subjects_of
     from ckgen.tune.problems import in_ladders, of_counts
 
     archs = load_archs()
     target = one_target(params["target"], archs)
     subjects = subjects_of(params["op"])
-    demand_device(target, params["devices"])
+    devices = devices_of(target, params["devices"])
+    if len(devices) > 1 and params["scheduler"] is not None:
+        raise UsageError("--devices are this machine's: of a cluster give each device a worker of its own")
     if not params["build_only"] and params["scheduler"] is None and not params["resume"]:
         demand_place(target)
     _demand_source(params)
@@ -113,7 +115,7 @@ def command(**params: Any) -> int:
     _demand_dialect(params, ladders)
     if params["build_only"]:
         return _build(params, target, signatures)
-    return _tune(params, target, ladders, modules, signatures)
+    return _tune(params, target, ladders, modules, signatures, devices)
 
 
 def _build(params: Mapping[str, Any], target: Target, signatures: Sequence[str]) -> int:
@@ -177,6 +179,7 @@ def _tune(
     ladders: Sequence[Sequence[Problem]],
     modules: Mapping[str, Module],
     signatures: Sequence[str],
+    devices: Sequence[int],
 ) -> int:
     from ckgen.cli.tune_text import text_of
     from ckgen.tune.journal import read_journals
@@ -199,7 +202,7 @@ def _tune(
     if params["scheduler"] is not None:
         found = _by_workers(params["scheduler"], target, ladders, device, options, held, journal)
     else:
-        found = _here(ladders, device, options, held, journal)
+        found = _here(ladders, devices, device, options, held, journal)
     if params["dialect"] == "mxfp8":
         _write_mxfp8(params, target, device, found)
     else:
@@ -227,8 +230,9 @@ def _device(params: Mapping[str, Any], target: Target, signatures: Sequence[str]
 
 
 def _here(
-    ladders: Sequence[Sequence[Problem]], device: Device, options: Options, held: Contents, journal: Path
-) -> Gathered:
+    ladders: Sequence[Sequence[Problem]], devices: Sequence[int], device: Device, options: Options, held: Contents,
+    journal: Path,
+) -> Gathered:  # fmt: skip
     from ckgen.measure.local import demand_place
     from ckgen.tune.gathered import Gathered
     from ckgen.tune.journal import Journal
@@ -243,10 +247,24 @@ def _here(
         tuner = Tuner(again, again, held, options)
         outcome = tuner.tune(ladders)
         return Gathered(outcome, tuner.known, {again.header: outcome})
+    if len(devices) > 1:
+        return _by_gpus(devices, ladders, device, options, held, journal)
+    device = device.on_gpu(devices[0]) if devices[0] else device
     with progress("planning") as line, device.open(line.step) as (measurer, header), Journal(journal, header) as opened:
         tuner = Tuner(measurer, opened, held, options, line.show)
         outcome = tuner.tune(ladders)
     return Gathered(outcome, tuner.known, {header: outcome})
+
+
+def _by_gpus(
+    devices: Sequence[int], ladders: Sequence[Sequence[Problem]], device: Device, options: Options, held: Contents,
+    journal: Path,
+) -> Gathered:  # fmt: skip
+    from ckgen.tune.several import tune_on_gpus
+
+    with progress("planning") as line:
+        device.build(line.step)
+        return tune_on_gpus(devices, ladders, device, options, held, journal, line.counting("ladders"))
 
 
 def _by_workers(

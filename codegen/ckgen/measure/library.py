@@ -21,6 +21,7 @@ from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
+from ckgen.tables.load import find_tables
 from ckgen.version import __version__
 
 NAME = "ckgen_benched"
@@ -83,10 +84,11 @@ def contents_of(text: str) -> Contents:
 
 
 def build_library(contents: Contents, say: Callable[[str], None], work: Path | None = None) -> Path:
-    """Generates and builds what is not up to date; errors as build_runtime's.
+    """Generates and builds what is not up to date; errors as build_runtime's, UsageError for tables that are not there.
 
     With a folder `work` a copy lies there, which `carried_library` finds on another machine.
     """
+    find_tables(contents.tuning)
     words = (__version__, paths.root().as_posix(), contents.text())
     folder = cache_room("bench") / hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     library = build_runtime(_project(contents, folder), say)

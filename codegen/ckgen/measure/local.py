@@ -14,10 +14,10 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from ckgen.fuzz.case import Case
@@ -32,7 +32,7 @@ from ckgen.model.arch import CPU_LEVELS, levels_of
 from ckgen.model.errors import CkgenError, UsageError
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_archs
-from ckgen.specs.native import cuda_target, hip_target, own_cpu
+from ckgen.specs.native import cuda_target, hip_target, only_gpu, own_cpu
 
 _PART_OF_FREE = 0.9
 _OWN_SPACE, _SPACE_OF_THREAD = 4 << 30, 256 << 20
@@ -85,12 +85,14 @@ def local_measurer(
     limits: Limits | None = None,
     twins: bool = False,
     work: Path | None = None,
+    gpu: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> LocalMeasurer:
     """Of a library for these ops and signatures, generated and built where it is not up to date; of one that was built
     into `work` where there is one.
 
-    `tuning` in place of the shipped tables. UsageError where the target does not run here; errors as build_runtime's.
+    `tuning` in place of the shipped tables. `gpu`: which of this process's GPUs it is, None the current one.
+    UsageError where the target does not run here; errors as build_runtime's.
     """
     place = demand_place(target, twins=twins)
     contents = Contents(
@@ -101,16 +103,32 @@ def local_measurer(
         tuple(kernel_sets),
         twins=place is Place.TWINS,
     )
+    library = library_of(contents, work, say)
+    variables = only_gpu(gpu) if gpu is not None else {}
+    return LocalMeasurer(library, NAME, contents, place, conditions or Conditions(), limits or Limits(), variables)
+
+
+def library_of(contents: Contents, work: Path | None, say: Callable[[str], None]) -> Path:
+    """The one that was built into `work`, else one that is up to date; errors as build_runtime's."""
     carried = carried_library(contents, work) if work is not None else None
-    library = carried or build_library(contents, say, work)
-    return LocalMeasurer(library, NAME, contents, place, conditions or Conditions(), limits or Limits())
+    return carried or build_library(contents, say, work)
 
 
 class LocalMeasurer:
-    """See Measurer. A context manager, which ends the worker process. Not for several threads."""
+    """See Measurer. A context manager, which ends the worker process. Not for several threads.
+
+    environment: further variables of the worker process.
+    """
 
     def __init__(
-        self, library: Path, name: str, contents: Contents, place: Place, conditions: Conditions, limits: Limits
+        self,
+        library: Path,
+        name: str,
+        contents: Contents,
+        place: Place,
+        conditions: Conditions,
+        limits: Limits,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.digest = digest_of(library)
         self.library, self.conditions = library, conditions
@@ -122,8 +140,9 @@ class LocalMeasurer:
         settings["parent"] = os.getpid()
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
-        variables = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        self._process = WorkerProcess("ckgen.measure.worker", words, READY, dict.fromkeys(variables, one))
+        names = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        variables = {**dict.fromkeys(names, one), **environment}
+        self._process = WorkerProcess("ckgen.measure.worker", words, READY, variables)
 
     def __enter__(self) -> LocalMeasurer:
         return self

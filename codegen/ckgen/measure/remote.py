@@ -13,6 +13,8 @@ from ckgen.progress import Standing
 T = TypeVar("T")
 R = TypeVar("R")
 M_co = TypeVar("M_co", covariant=True)
+_MOST_LOSSES = 10
+"""Kernels run in processes of their own, so that a task is hardly why its workers died: forty deaths give it up."""
 
 
 class Opens(Protocol[M_co]):
@@ -35,7 +37,7 @@ def timed_on(
     A local cluster has one worker unless `local:N` says more: those would time at the same time.
     """
     address, workers = place_of(scheduler)
-    return run_on(tasks, function, address, workers or 1, (str(target),), progress)
+    return run_on(tasks, function, address, workers or 1, (str(target),), progress, _MOST_LOSSES)
 
 
 def opened(what: Opens[R]) -> R:

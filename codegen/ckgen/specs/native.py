@@ -19,6 +19,7 @@ _MULTIPROCESSOR_COUNT = 63
 _CUDA_LIBRARY = "libcuda.so.1"
 _CUDA_MULTIPROCESSORS, _CUDA_MAJOR, _CUDA_MINOR = 16, 75, 76
 _ROCMINFO_SECONDS = 20
+_VISIBLE = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def native_target() -> Target:
@@ -90,6 +91,32 @@ def cuda_target(archs: Mapping[str, ArchSpec]) -> Target | None:
     known = (arch.name for arch in archs.values() if arch.compute_capability == capability > 0)
     name = next(known, None)
     return _target(archs, name, count, product.value) if name is not None and count > 0 else None
+
+
+def gpu_count() -> int:
+    """How many GPUs this process may use, AMD's or else NVIDIA's; no more than that is asked of the driver."""
+    count = ctypes.c_int(0)
+    try:
+        hip = ctypes.CDLL(os.environ.get("CKGEN_HIP_LIBRARY") or _LIBRARY)
+        if hip.hipGetDeviceCount(ctypes.byref(count)) == 0 and count.value > 0:
+            return count.value
+    except (OSError, AttributeError):
+        pass
+    try:
+        cuda = ctypes.CDLL(os.environ.get("CKGEN_CUDA_LIBRARY") or _CUDA_LIBRARY)
+        known = cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+    except (OSError, AttributeError):
+        return 0
+    return count.value if known else 0
+
+
+def only_gpu(number: int) -> dict[str, str]:
+    """Variables of a process that is to see only that one of this process's GPUs, as its first."""
+    found = {}
+    for name in _VISIBLE:
+        seen = [one.strip() for one in os.environ.get(name, "").split(",") if one.strip()]
+        found[name] = seen[number] if number < len(seen) else str(number)
+    return found
 
 
 def rocminfo_target() -> Target | None:

@@ -12,6 +12,7 @@ from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.errors import UsageError
 from ckgen.model.suggestion import nearest_or_all
 from ckgen.model.target import Target
+from ckgen.specs.native import gpu_count
 from ckgen.tune.problems import Key, signature_of
 
 ALL = "all"
@@ -103,11 +104,22 @@ def shard_of(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def demand_device(target: Target, devices: str | None) -> None:
-    """UsageError for further devices than the first, which is the only one that is timed."""
-    if devices not in (None, ALL, "0"):
-        what = "a CPU" if target.gfx in CPU_LEVELS else "the process's current GPU"
-        raise UsageError(f"--devices {devices}: {what} is one device, 0")
+def devices_of(target: Target, text: str | None) -> tuple[int, ...]:
+    """`0,1` or `all`, in order: a CPU is one device, GPUs are those that this process may use. None is the first.
+
+    UsageError for what is none.
+    """
+    if text is None:
+        return (0,)
+    is_cpu = target.gfx in CPU_LEVELS
+    count = 1 if is_cpu else max(gpu_count(), 1)
+    if text.strip() == ALL:
+        return tuple(range(count))
+    words = [word for word in re.split(r"[,;\s]+", text) if word]
+    if not words or not all(word.isdecimal() and int(word[:9]) < count for word in words):
+        there = "a CPU is one device, 0" if is_cpu else f"give some of the {count} GPUs from 0 on that are here, or all"
+        raise UsageError(f"--devices {text}: {there}")
+    return tuple(sorted({int(word) for word in words}))
 
 
 def ops_to_plan(signatures: Iterable[str]) -> frozenset[str]:

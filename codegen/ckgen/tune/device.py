@@ -24,10 +24,20 @@ def conditions_on(target: Target) -> Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The device that a library of these contents is for; see Opens."""
+    """The device that a library of these contents is for; see Opens. `gpu`: which of this process's GPUs it is, None
+    the current one."""
 
     contents: Contents
     work: Path | None = None
+    gpu: int | None = None
+
+    def build(self, say: Callable[[str], None]) -> None:
+        """The library, where it is not up to date: what is opened then only finds it."""
+        local.library_of(self.contents, self.work, say)
+
+    def on_gpu(self, number: int) -> Device:
+        """The same on that one of this process's GPUs."""
+        return replace(self, gpu=number)
 
     @contextmanager
     def open(self, say: Callable[[str], None] = lambda text: None) -> Iterator[tuple[Measurer, Header]]:
@@ -35,7 +45,7 @@ class Device:
         what = self.contents
         made = local.local_measurer(
             what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets,
-            conditions=conditions_on(what.target), work=self.work, say=say,
+            conditions=conditions_on(what.target), work=self.work, gpu=self.gpu, say=say,
         )  # fmt: skip
         with made as measurer:
             conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -85,6 +85,35 @@ class Keeper(Protocol):
     def asked(self, problem: str, selected: Candidate | None) -> Asked:
         """Keeps what selection takes."""
         ...
+
+
+class Kept:
+    """A Keeper in memory, of one library on one device. `heard` is told of each line as it is kept."""
+
+    def __init__(self, header: Header, heard: Callable[[Contents], None] = lambda contents: None) -> None:
+        self.header = header
+        self._heard = heard
+        self._records: list[Record] = []
+        self._asked: list[Asked] = []
+
+    @property
+    def contents(self) -> Contents:
+        """All that was kept, in order."""
+        return Contents((self.header,), tuple(self._records), tuple(self._asked))
+
+    def measured(self, problem: str, rung: str, together: int, measured: Measured, turn: int = 1) -> Record:
+        """See Keeper."""
+        record = Record(self.header.code, problem, rung, together, measured, turn)
+        self._records.append(record)
+        self._heard(Contents(records=(record,)))
+        return record
+
+    def asked(self, problem: str, selected: Candidate | None) -> Asked:
+        """See Keeper."""
+        asked = Asked(self.header.code, problem, selected)
+        self._asked.append(asked)
+        self._heard(Contents(asked=(asked,)))
+        return asked
 
 
 class Journal:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ckgen.cluster import Lost
 from ckgen.measure.model import Candidate, Measurer
@@ -15,9 +15,9 @@ from ckgen.model.target import Target
 from ckgen.progress import Standing
 from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.gathered import Gathered
-from ckgen.tune.journal import Contents, Header, Journal, read_journals
+from ckgen.tune.journal import Contents, Header, Journal, Kept
 from ckgen.tune.problems import Problem
-from ckgen.tune.run import Options, Outcome, Tuned, Tuner, is_whole, judged, with_turns
+from ckgen.tune.run import Heard, Options, Outcome, Tuned, Tuner, is_whole, judged, with_turns
 from ckgen.tune.search import CONFIRM, Searched
 
 LOST = "every worker that had it died"
@@ -57,31 +57,45 @@ def tune_on(
     A ladder's records are in the journal as soon as it ends; one whose worker is lost is begun again. `within` compares
     kernels of each problem by what they lose on one machine; what is timed for it is beyond the budget.
     """
+    with ExitStack() as stack:
+        return gather(
+            lambda tasks: timed_on(tasks, _tune, scheduler, target, progress),
+            lambda asked: timed_on(asked, _confirm, scheduler, target),
+            tasks_of(ladders, device, options, held), options, PartKeeper(journal, held, stack),
+        )  # fmt: skip
+
+
+def gather(
+    tuned: Callable[[Iterable[Task]], Iterator[tuple[Task, Part | Lost]]],
+    confirmed: Callable[[Sequence[Ask]], Iterator[tuple[Ask, Part | Lost]]],
+    tasks: Iterable[Task],
+    options: Options,
+    keeper: PartKeeper,
+) -> Gathered:
+    """What tasks find by `tuned`, and what `within` asks further by `confirmed`, all of it kept."""
+    wanted = list(tasks)
     ends: dict[Sequence[Problem], list[Tuned]] = {}
     found = Gathered()
-    with ExitStack() as stack:
-        keeper = _Keeper(journal, held, stack)
-        alone = replace(options, within=None)
-        for task, part in timed_on(_tasks(ladders, device, alone, held), _tune, scheduler, target, progress):
-            if isinstance(part, Lost):
-                ends[task.ladder] = [Tuned(one, Searched({}, 0, (), None), None, why=LOST) for one in task.ladder]
-                found.outcome.lost += len(task.ladder)
-                continue
-            keeper.keep(part)
-            _gather(found, part, task.held)
-            (ends[task.ladder],) = part.outcome.ladders
-        found.outcome.ladders = [ends[tuple(ladder)] for ladder in ladders]
-        if options.within is not None:
-            beside = _Beside(found, keeper, lambda asked: timed_on(asked, _confirm, scheduler, target), device)
-            beside.of_few(options.within, options.min_improvement)
+    for task, part in tuned(wanted):
+        if isinstance(part, Lost):
+            ends[task.ladder] = [Tuned(one, Searched({}, 0, (), None), None, why=LOST) for one in task.ladder]
+            found.outcome.lost += len(task.ladder)
+            continue
+        keeper.keep(part.header, part.made)
+        _gather(found, part, task.held)
+        (ends[task.ladder],) = part.outcome.ladders
+    found.outcome.ladders = [ends[task.ladder] for task in wanted]
+    if options.within is not None and wanted:
+        _Beside(found, keeper, confirmed, wanted[0].device).of_few(options.within, options.min_improvement)
     return found
 
 
-def _tasks(
+def tasks_of(
     ladders: Sequence[Sequence[Problem]], device: Opens[tuple[Measurer, Header]], options: Options, held: Contents
 ) -> Iterator[Task]:
-    """Each with its problems' share of the budget."""
+    """Each with its problems' share of the budget; few kernels are chosen when all have ended."""
     every = sum(map(len, ladders))
+    alone = replace(options, within=None)
     for ladder in ladders:
         texts = {one.text for one in ladder}
         own = Contents(
@@ -89,17 +103,19 @@ def _tasks(
             asked=tuple(one for one in held.asked if one.problem in texts),
         )
         budget = options.budget * len(ladder) / every if options.budget is not None else None
-        yield Task(tuple(ladder), device, replace(options, budget=budget), own)
+        yield Task(tuple(ladder), device, replace(alone, budget=budget), own)
 
 
 def _tune(task: Task) -> Part:
     """On a worker."""
     measurer, header = opened(task.device)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "part.jsonl"
-        with Journal(path, header) as journal:
-            outcome = Tuner(measurer, journal, task.held, task.options).tune([task.ladder])
-        return Part(header, outcome, read_journals([path]))
+    return tuned_by(measurer, task, Kept(header))
+
+
+def tuned_by(measurer: Measurer, task: Task, kept: Kept, heard: Heard = lambda _: None) -> Part:
+    """A task's end, by a measurer of its device."""
+    outcome = Tuner(measurer, kept, task.held, task.options, heard).tune([task.ladder])
+    return Part(kept.header, outcome, kept.contents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +131,15 @@ class Ask:
 def _confirm(ask: Ask) -> Part:
     """On a worker."""
     measurer, header = opened(ask.device)
+    return confirmed_by(measurer, ask, Kept(header))
+
+
+def confirmed_by(measurer: Measurer, ask: Ask, kept: Kept) -> Part:
+    """What a measurer of its device answers."""
     measurer.renew()
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "part.jsonl"
-        with Journal(path, header) as journal:
-            for measured in measurer.measure(ask.problem.case, ask.candidates, CONFIRM.effort):
-                journal.measured(ask.problem.text, CONFIRM.name, 1, measured, ask.turn)
-        return Part(header, Outcome(), read_journals([path]))
+    for measured in measurer.measure(ask.problem.case, ask.candidates, CONFIRM.effort):
+        kept.measured(ask.problem.text, CONFIRM.name, 1, measured, ask.turn)
+    return Part(kept.header, Outcome(), kept.contents)
 
 
 class _Gone(Exception):
@@ -138,7 +156,7 @@ class _Beside:
     def __init__(
         self,
         found: Gathered,
-        keeper: _Keeper,
+        keeper: PartKeeper,
         timed: Callable[[Sequence[Ask]], Iterator[tuple[Ask, Part | Lost]]],
         device: Opens[tuple[Measurer, Header]],
     ) -> None:
@@ -171,7 +189,7 @@ class _Beside:
             if isinstance(part, Lost):
                 gone.append(ask.problem)
                 continue
-            self._keeper.keep(part)
+            self._keeper.keep(part.header, part.made)
             for record in part.made.records:
                 self._found.outcome.measured += 1
                 self._found.known.add(record.problem, record.rung, record.measured, record.turn)
@@ -190,8 +208,8 @@ def _gather(found: Gathered, part: Part, held: Contents) -> None:
             found.known.add(record.problem, record.rung, record.measured, record.turn)
 
 
-class _Keeper:
-    """Writes what workers measured; of what comes twice the first."""
+class PartKeeper:
+    """Writes what several measured; of what comes twice the first. For several threads."""
 
     def __init__(self, path: Path, held: Contents, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
@@ -199,16 +217,19 @@ class _Keeper:
         self._seen = {one.key for one in held.records}
         self._asked = {(one.code, one.problem) for one in held.asked}
         self._together = max((one.together for one in held.records), default=0)
+        self._lock = threading.Lock()
 
-    def keep(self, part: Part) -> None:
-        """Numbers of what was timed together are another ladder's nowhere."""
-        journal = self._opened(part.header)
-        for one in part.made.asked:
+    def keep(self, header: Header, made: Contents, numbers: dict[int, int] | None = None) -> None:
+        """Numbers of what was timed together are another ladder's nowhere; `numbers` has those of a ladder so far."""
+        with self._lock:
+            self._keep(self._opened(header), made, numbers if numbers is not None else {})
+
+    def _keep(self, journal: Journal, made: Contents, numbers: dict[int, int]) -> None:
+        for one in made.asked:
             if (one.code, one.problem) not in self._asked:
                 self._asked.add((one.code, one.problem))
                 journal.asked(one.problem, one.selected)
-        numbers: dict[int, int] = {}
-        for record in part.made.records:
+        for record in made.records:
             if record.key in self._seen:
                 continue
             self._seen.add(record.key)

@@ -28,6 +28,11 @@ from ckgen.tune.problems import Key, case_of, key_of_shape
 UNTOLD = "own"
 """The module of rows that no module tells apart, of ckgen's own tables."""
 
+_WHY_COUNTED = {
+    FateKind.SHAPE_LIST: "nothing was tuned there",
+    FateKind.UNKNOWN_TABLE: "no operation of ckgen's",
+}
+
 
 @dataclass(slots=True)
 class Module:
@@ -54,10 +59,10 @@ def problems_of_tables(tables: tuple[Path, ...], target: Target, archs: Mapping[
         raise InputError(errors)
     found: dict[str, Module] = {}
     for file in loaded.files:
-        if file.counted is not None and file.counted is not FateKind.SHAPE_LIST:
+        if file.counted is not None:
             module = found.setdefault(file.module or file.kind, Module())
             module.rows += file.row_count
-            module.left_out[f"{file.counted.value}: no operation of ckgen's"] += file.row_count
+            module.left_out[f"{file.counted.value}: {_WHY_COUNTED[file.counted]}"] += file.row_count
     for context, rows in by_family(loaded, archs):
         own = {row.module for row in rows if row.target == target}
         for row in rows:

@@ -1,5 +1,5 @@
 // A CUDA driver of five devices, as far as ckgen asks one: the ABI of CUDA 12 and 13. Records what it is told to
-// launch.
+// launch. CUDA_VISIBLE_DEVICES has numbers of those that a process sees.
 #include "mock_cuda.hpp"
 
 #include <elf.h>
@@ -80,6 +80,28 @@ Record record;  // all zeros
 int contexts[kCount];
 thread_local int current = -1;
 
+struct Seen {
+  int count = 0;
+  const MockDevice* devices[kCount] = {};
+};
+
+/// By ordinal; what CUDA_VISIBLE_DEVICES says when this is first asked.
+const Seen& seen() {
+  static const Seen found = [] {
+    Seen of;
+    const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (text == nullptr) text = "0,1,2,3,4";
+    for (char* end = nullptr; of.count < kCount; text = end + 1) {
+      const long number = std::strtol(text, &end, 10);
+      if (end == text || number < 0 || number >= kCount) break;
+      of.devices[of.count++] = &kDevices[number];
+      if (*end != ',') break;
+    }
+    return of;
+  }();
+  return found;
+}
+
 std::uint32_t image_size(const char* image) {
   std::uint32_t size = 0;
   std::memcpy(&size, image + 64, sizeof size);
@@ -118,6 +140,11 @@ int cuInit(unsigned) {
   return 0;
 }
 
+int cuDeviceGetCount(int* count) {
+  *count = seen().count;
+  return 0;
+}
+
 int cuCtxGetCurrent(void** context) {
   const std::lock_guard lock(record.mutex);
   if (const int code = record.told_to_fail("cuCtxGetCurrent")) return code;
@@ -136,7 +163,7 @@ int cuCtxGetDevice(int* device) {
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   const std::lock_guard lock(record.mutex);
   if (const int code = record.told_to_fail("cuDevicePrimaryCtxRetain")) return code;
-  if (device < 0 || device >= kCount) return kInvalidDevice;
+  if (device < 0 || device >= seen().count) return kInvalidDevice;
   ++record.counts.retains;
   *context = &contexts[device];
   return 0;
@@ -148,8 +175,8 @@ int cuCtxSetCurrent(void* context) {
 }
 
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  if (device < 0 || device >= kCount) return kInvalidDevice;
-  const MockDevice& of = kDevices[device];
+  if (device < 0 || device >= seen().count) return kInvalidDevice;
+  const MockDevice& of = *seen().devices[device];
   switch (attribute) {
     case 16: *value = of.sms; return 0;
     case 75: *value = of.major; return 0;
@@ -196,8 +223,8 @@ int cuDriverGetVersion(int* version) {
 }
 
 int cuDeviceGetName(char* name, int length, int device) {
-  if (device < 0 || device >= kCount) return kInvalidDevice;
-  std::snprintf(name, static_cast<std::size_t>(length), "%s", kDevices[device].product);
+  if (device < 0 || device >= seen().count) return kInvalidDevice;
+  std::snprintf(name, static_cast<std::size_t>(length), "%s", seen().devices[device]->product);
   return 0;
 }
 
@@ -206,7 +233,7 @@ int cuModuleLoadData(void** module, const void* image) {
   if (const int code = refused("cuModuleLoadData")) return code;
   const char* bytes = static_cast<const char*>(image);
   if (!is_cubin(bytes)) return kInvalidValue;
-  if (text_in(bytes, kDevices[current].arch) == nullptr) return kNoBinaryForGpu;
+  if (text_in(bytes, seen().devices[current]->arch) == nullptr) return kNoBinaryForGpu;
   if (record.counts.loads == kModules) std::abort();
   MockModule& slot = record.modules[record.counts.loads++];
   slot = {current, bytes, true};
