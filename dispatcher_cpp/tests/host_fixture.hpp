@@ -13,8 +13,9 @@
 #include <cstring>
 #include <vector>
 
-// For the references' loops, which one thread runs over memory of its own: watched by ThreadSanitizer they would take
-// minutes, and as little optimised as all else under AddressSanitizer half of the tests' time.
+// For the loops of references and of what draws operands, which one thread runs over memory of its own: watched by
+// ThreadSanitizer they would take minutes, and as little optimised as all else under AddressSanitizer half of the
+// tests' time. Threads that read operands too early are seen all the same: it watches how a vector's bytes become 0.
 #if defined(__SANITIZE_THREAD__)
 #define HOST_TEST_ONE_THREAD __attribute__((no_sanitize_thread))
 #elif defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
@@ -73,13 +74,24 @@ class SmallIntegers {
     for (int i = 0; i < 5; ++i) host_test::write(t, codes_[i], 0, static_cast<float>(i - 2));
   }
   /// Element i becomes `which` - 2.
-  void write(unsigned char* base, std::int64_t i, unsigned which) const {
+  HOST_TEST_ONE_THREAD void write(unsigned char* base, std::int64_t i, unsigned which) const {
     const unsigned char* code = codes_[which];
     if (bits_ == 4) {
       const std::uint32_t other = nibble(base[i / 2], static_cast<int>(1 - i % 2)), mine = nibble(*code, 0);
       base[i / 2] = i % 2 == 0 ? pack_nibbles(mine, other) : pack_nibbles(other, mine);
-    } else {
-      std::memcpy(base + i * (bits_ / 8), code, static_cast<std::size_t>(bits_ / 8));
+      return;
+    }
+    const int bytes = bits_ / 8;
+    for (int byte = 0; byte < bytes; ++byte) base[i * bytes + byte] = code[byte];
+  }
+  /// `count` of them become any of the five, and are `values` where that is not null.
+  template <class Random>
+  HOST_TEST_ONE_THREAD void draw(unsigned char* base, std::int64_t count, Random& random,
+                                 float* values = nullptr) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const unsigned which = random() % 5;
+      write(base, i, which);
+      if (values != nullptr) values[i] = static_cast<float>(static_cast<int>(which) - 2);
     }
   }
 
@@ -99,7 +111,7 @@ struct Workspace {
 
 class Fixture {
  public:
-  Fixture(GemmTraits t, Shape s, std::int64_t batch = 1, unsigned seed = 1) : traits(t), state_(seed) {
+  Fixture(GemmTraits t, Shape s, std::int64_t batch = 1, unsigned seed = 1) : traits(t), random_{seed} {
     const bool a_rows = a_is_row_major(t.layout), b_rows = b_is_row_major(t.layout);
     args.m = s.m;
     args.n = s.n;
@@ -158,16 +170,14 @@ class Fixture {
   std::int64_t group = 0, groups = 0;
 
  private:
-  unsigned random() { return (state_ = state_ * 1664525u + 1013904223u) >> 16; }
   Bytes fill(DType t, std::int64_t n) {
     Bytes out(static_cast<std::size_t>(bytes_of(t, n)), 0);
-    const SmallIntegers integers(t);
-    for (std::int64_t i = 0; i < n; ++i) integers.write(out.data(), i, random() % 5);
+    SmallIntegers(t).draw(out.data(), n, random_);
     return out;
   }
   std::vector<float> scales(std::int64_t n) {
     std::vector<float> out(static_cast<std::size_t>(n));
-    for (float& v : out) v = random() % 2 == 0 ? 0.5f : 2.0f;
+    for (float& v : out) v = random_() % 2 == 0 ? 0.5f : 2.0f;
     return out;
   }
   static float scale(const std::vector<float>& s, std::int64_t i) { return s[static_cast<std::size_t>(i)]; }
@@ -203,7 +213,10 @@ class Fixture {
     return static_cast<float>(sum);
   }
 
-  unsigned state_;
+  struct {
+    HOST_TEST_ONE_THREAD unsigned operator()() { return (state = state * 1664525u + 1013904223u) >> 16; }
+    unsigned state;
+  } random_;
 };
 
 }  // namespace host_test

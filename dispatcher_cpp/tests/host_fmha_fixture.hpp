@@ -173,21 +173,21 @@ class FmhaFixture {
     if (!c.signature.fmha.varlen) return 0;
     return (of_q ? seqstart_q : seqstart_k)[static_cast<std::size_t>(b)];
   }
-  std::int64_t place(const FmhaStrides& s, std::int64_t b, bool of_q) const {
+  HOST_TEST_ONE_THREAD std::int64_t place(const FmhaStrides& s, std::int64_t b, bool of_q) const {
     return c.signature.fmha.varlen ? start(b, of_q) * s.row : b * s.batch;
   }
   /// Of column j; a row of K or V, in elements.
-  std::int64_t column(const FmhaStrides& s, std::int64_t b, std::int64_t j) const {
+  HOST_TEST_ONE_THREAD std::int64_t column(const FmhaStrides& s, std::int64_t b, std::int64_t j) const {
     if (c.signature.fmha.kv == FmhaKv::contiguous) return place(s, b, false) + j * s.row;
     return page(b, j) * s.batch + j % c.shape.page_size * s.row;
   }
   /// Element d of column j, of K or V.
-  std::int64_t key(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
+  HOST_TEST_ONE_THREAD std::int64_t key(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
     if (!vectorized()) return column(args.k_strides, b, j) + head * args.k_strides.head + d;
     const std::int64_t size = c.shape.page_size;
     return page_of(args.k_strides, b, head, j) + (d / vector() * size + j % size) * vector() + d % vector();
   }
-  std::int64_t value(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
+  HOST_TEST_ONE_THREAD std::int64_t value(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
     const FmhaStrides& s = args.v_strides;
     if (vectorized()) {
       const std::int64_t row = j % c.shape.page_size;
@@ -232,9 +232,10 @@ class FmhaFixture {
     for (std::int64_t i = 0; i < count; ++i) all.push_back(0.25F + static_cast<float>(next() % 100) / 100.0F);
     return all;
   }
-  bool vectorized() const { return c.signature.fmha.kv_layout == FmhaKvLayout::vectorized; }
-  std::int64_t vector() const { return 16 / bytes_of(c.signature.b, 1); }
-  std::int64_t page_of(const FmhaStrides& s, std::int64_t b, std::int64_t head, std::int64_t j) const {
+  HOST_TEST_ONE_THREAD bool vectorized() const { return c.signature.fmha.kv_layout == FmhaKvLayout::vectorized; }
+  HOST_TEST_ONE_THREAD std::int64_t vector() const { return 16 / bytes_of(c.signature.b, 1); }
+  HOST_TEST_ONE_THREAD std::int64_t page_of(const FmhaStrides& s, std::int64_t b, std::int64_t head,
+                                            std::int64_t j) const {
     return page(b, j) * s.batch + head * s.head;
   }
   static std::vector<std::int32_t> starts(const std::vector<std::int32_t>& rows) {

@@ -101,12 +101,12 @@ class FmhaReference {
   }
 
   /// By the formula alone.
-  bool visible(std::int64_t b, std::int64_t i, std::int64_t j) const {
+  HOST_TEST_ONE_THREAD bool visible(std::int64_t length_q, std::int64_t length_k, std::int64_t i,
+                                    std::int64_t j) const {
     const FmhaShape& x = c.shape;
-    const std::int64_t length_k = f_.length(b, false);
     if (j >= length_k) return false;
     if (!c.signature.fmha.masked) return true;
-    const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : length_k - f_.length(b, true);
+    const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : length_k - length_q;
     const bool left = x.window_left < 0 || i + shift - x.window_left <= j;
     const bool right = x.window_right < 0 || j <= i + shift + x.window_right;
     return (left && right) || (j < x.sink_tokens && right);
@@ -137,7 +137,7 @@ class FmhaReference {
     return sum;
   }
 
-  bool kept(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+  HOST_TEST_ONE_THREAD bool kept(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     const FmhaDropout dropout = c.signature.fmha.dropout;
     if (dropout == FmhaDropout::none) return true;
     const int least = static_cast<int>(std::floor((1.0F - args.p_drop) * 255.0F));
@@ -158,22 +158,26 @@ class FmhaReference {
   }
 
   /// Rows of K, and of V times its descale, of one head of one sequence.
-  void gather(std::int64_t b, std::int64_t group) {
-    keys_.clear(), values_.clear();
-    for (std::int64_t j = 0; j < f_.length(b, false); ++j) {
+  HOST_TEST_ONE_THREAD void gather(std::int64_t b, std::int64_t group) {
+    const std::int64_t length = f_.length(b, false), hdim_q = c.shape.hdim_q, hdim_v = c.shape.hdim_v;
+    keys_.resize(static_cast<std::size_t>(length * hdim_q)), values_.resize(static_cast<std::size_t>(length * hdim_v));
+    const double *of_k = k_.data(), *of_v = v_.data();
+    double *key = keys_.data(), *value = values_.data();
+    for (std::int64_t j = 0; j < length; ++j) {
       const double descale = descale_of_v(b, group, j);
-      for (std::int64_t d = 0; d < c.shape.hdim_q; ++d) keys_.push_back(of(k_, f_.key(b, group, j, d)));
-      for (std::int64_t d = 0; d < c.shape.hdim_v; ++d) values_.push_back(of(v_, f_.value(b, group, j, d)) * descale);
+      for (std::int64_t d = 0; d < hdim_q; ++d) *key++ = of_k[f_.key(b, group, j, d)];
+      for (std::int64_t d = 0; d < hdim_v; ++d) *value++ = of_v[f_.value(b, group, j, d)] * descale;
     }
   }
 
   HOST_TEST_ONE_THREAD Row reference(std::int64_t b, std::int64_t h, std::int64_t i) const {
     const std::size_t hdim = static_cast<std::size_t>(c.shape.hdim_v);
+    const std::int64_t length_q = f_.length(b, true), length_k = f_.length(b, false);
     Row row{std::vector<double>(hdim), std::vector<double>(hdim), -kInfinity};
-    std::vector<double> scores(static_cast<std::size_t>(f_.length(b, false)), -kInfinity);
+    std::vector<double> scores(static_cast<std::size_t>(length_k), -kInfinity);
     double most = c.signature.fmha.sink ? f_.sink[static_cast<std::size_t>(h)] : -kInfinity;
     for (std::size_t j = 0; j < scores.size(); ++j)
-      if (visible(b, i, static_cast<std::int64_t>(j)))
+      if (visible(length_q, length_k, i, static_cast<std::int64_t>(j)))
         most = std::max(most, scores[j] = score(b, h, i, static_cast<std::int64_t>(j)));
     if (most == -kInfinity) return row;
     double sum = c.signature.fmha.sink ? std::exp(f_.sink[static_cast<std::size_t>(h)] - most) : 0.0;

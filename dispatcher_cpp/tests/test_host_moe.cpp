@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -50,7 +49,7 @@ struct Matrix {
 class Layer {
  public:
   Layer(const GemmTraits& t, const MoeTraits& m, const Sizes& s, unsigned seed = 1)
-      : traits(t), moe(m), sizes(s), random_(seed), scaled_a_(scales_a(t.quant, t.scale_block)) {
+      : traits(t), moe(m), sizes(s), random_{seed}, scaled_a_(scales_a(t.quant, t.scale_block)) {
     const bool down = m.part == MoePart::down;
     shape = {s.tokens, down ? s.model : s.inter, down ? s.inter : s.model, s.routing, 16};
     rows = s.tokens * s.routing.top_k;
@@ -59,7 +58,7 @@ class Layer {
     w1 = matrix(t.b, (m.gated ? 2 : 1) * s.inter, s.model, scaled_b, t.scale_block.n, s.routing.experts);
     w2 = matrix(t.b, s.model, s.inter, scaled_b, t.scale_block.n, s.routing.experts);
     for (std::int64_t r = 0; r < rows; ++r) {
-      ids.push_back(static_cast<std::int32_t>(random_() % s.routing.experts));
+      ids.push_back(static_cast<std::int32_t>(random_() % static_cast<unsigned>(s.routing.experts)));
       if (r % s.routing.top_k > 0 && ids[static_cast<std::size_t>(r - 1)] == ids.back())
         ids.back() = (ids.back() + 1) % s.routing.experts;
       weights.push_back(random_() % 2 == 0 ? 0.5F : 0.25F);
@@ -141,12 +140,7 @@ class Layer {
     // Each matrix begins on a row block of its own.
     m.values.resize(static_cast<std::size_t>(copies * n * k));
     m.stored.resize(static_cast<std::size_t>(bytes_of(type, copies * n * k)));
-    const SmallIntegers integers(type);
-    for (std::int64_t i = 0; i < copies * n * k; ++i) {
-      const auto which = static_cast<unsigned>(random_() % 5);
-      m.values[static_cast<std::size_t>(i)] = static_cast<float>(static_cast<int>(which) - 2);
-      integers.write(m.stored.data(), i, which);
-    }
+    SmallIntegers(type).draw(m.stored.data(), copies * n * k, random_, m.values.data());
     if (!scaled) return m;
     const std::int64_t lines = traits.quant == Quant::per_tensor ? 1 : (n + m.block - 1) / m.block;
     for (std::int64_t i = 0; i < copies * lines * m.groups; ++i) {
@@ -240,7 +234,13 @@ class Layer {
     ASSERT_TRUE(sort_tokens(ids.data(), weights.data(), sizes.tokens, sizes.routing, shape.block_m, sorted));
   }
 
-  std::minstd_rand random_;
+  // std::minstd_rand, whose numbers it gives, would be watched by ThreadSanitizer.
+  struct {
+    HOST_TEST_ONE_THREAD unsigned operator()() {
+      return state = static_cast<unsigned>(std::uint64_t{state} * 48271 % 2147483647);
+    }
+    unsigned state;
+  } random_;
   bool scaled_a_;
   std::vector<std::int32_t> token_ids_, expert_ids_;
   std::vector<float> sorted_weights_;
