@@ -286,14 +286,13 @@ struct ClusterKKernel {
   CUTLASS_DEVICE static void add_parts(const Params& params, SharedStorage& shared, int part, int batch) {
     constexpr int kQuads = kLines * kAlong / kQuad;
     const int of_rows = cute::get<0>(params.problem_shape), of_columns = cute::get<1>(params.problem_shape);
-    const std::uint32_t sums = cute::cast_smem_ptr_to_uint(shared.sums);
     for (int quad = part * static_cast<int>(MaxThreadsPerBlock) + static_cast<int>(threadIdx.x); quad < kQuads;
          quad += parts * static_cast<int>(MaxThreadsPerBlock)) {
       const int line = quad / (kAlong / kQuad), along = quad % (kAlong / kQuad) * kQuad;
       const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{}) + (is_swapped ? along : line);
       const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{}) + (is_swapped ? line : along);
       if (row >= of_rows || column >= of_columns) continue;
-      const std::uint32_t at = sums + static_cast<std::uint32_t>((line * kLine + along) * sizeof(float));
+      const float* at = shared.sums + line * kLine + along;
       cutlass::Array<float, kQuad> whole = sums_of(at, 0);
       CUTLASS_PRAGMA_UNROLL
       for (int other = 1; other < parts; ++other) {
@@ -310,10 +309,12 @@ struct ClusterKKernel {
     }
   }
 
-  /// Four sums of a part.
-  CUTLASS_DEVICE static cutlass::Array<float, kQuad> sums_of(std::uint32_t address, int part) {
+  /// Four sums of a part, which are where ours are. A workgroup that is alone reads its own memory as such: its barrier
+  /// is one of a workgroup, behind which compute-sanitizer takes reads by way of a cluster for a race.
+  CUTLASS_DEVICE static cutlass::Array<float, kQuad> sums_of(const float* at, int part) {
+    if constexpr (parts == 1) return *reinterpret_cast<const cutlass::AlignedArray<float, kQuad>*>(at);
     cutlass::Array<float, kQuad> found;
-    const std::uint32_t there = cute::set_block_rank(address, static_cast<std::uint32_t>(part));
+    const std::uint32_t there = cute::set_block_rank(cute::cast_smem_ptr_to_uint(at), static_cast<std::uint32_t>(part));
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(found[0]), "=f"(found[1]), "=f"(found[2]), "=f"(found[3])
                  : "r"(there)
