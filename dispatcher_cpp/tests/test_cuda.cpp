@@ -177,6 +177,23 @@ TEST_F(CudaTest, TheCallArrivesWithItsClusterAndItsArgumentByPointer) {
   EXPECT_EQ(arrived.cu_num, 132U);
 }
 
+/// Four workgroups along z share a tile.
+Status prepare_parts(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  const Status status = tiny::prepare(launch, arch, cu_num, out);
+  out.grid[2] = 12;
+  out.cluster[2] = 4;
+  return status;
+}
+
+TEST_F(CudaTest, AClusterMayLieAlongZ) {
+  const Dispatcher own = dispatcher(prepare_parts);
+  ASSERT_TRUE(own.run(plan(own, Device::current()), args(), nullptr, nullptr).ok());
+  const MockCudaLaunch launch = last_launch();
+  EXPECT_EQ(launch.grid[2], 12U);
+  EXPECT_EQ(launch.cluster[0], 1U);
+  EXPECT_EQ(launch.cluster[2], 4U);
+}
+
 TEST_F(CudaTest, ARunAgainIsOneLaunch) {
   const Dispatcher own = dispatcher();
   const Plan made = plan(own, Device::current());

@@ -109,6 +109,22 @@ def test_warpgroups_read_lds_once_and_one_workgroup_of_cutlass_takes_all_of_it()
     assert (alone.tile_m, alone.tile_n) == (16, 64)
 
 
+def test_a_cluster_that_shares_k_is_as_many_workgroups_with_a_part_of_the_tile_and_of_k_each() -> None:
+    hopper = chip("sm_90a", 132)
+    alone = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.KC, swap=True)
+    one, four = gpu_work(BF16, alone, hopper), gpu_work(BF16, replace(alone, parts=4), hopper)
+    rows = gpu_work(BF16, replace(alone, swap=False, parts=4), hopper)
+    assert one is not None and four is not None and rows is not None
+    assert (one.resident, one.waves_per_simd, one.pipeline) == (2, 1, "cutlass kc swap")
+    assert (one.tile_m, one.tile_n, one.tile_k) == (16, 64, 128)
+    assert (four.tile_m, four.tile_n, four.tile_k, rows.tile_m) == (16, 16, 512, 16)
+    assert (four.matrix, four.loaded, four.lds) == (one.matrix, one.loaded, one.lds)
+    sizes, constants = Sizes(16, 1536, 7168, 1, 1), GpuConstants(5, 1, 80, 0.9, 200, 400, 2, 0, 0.1, 3)
+    whole, shared = (gpu_time(work, sizes, hopper, constants) for work in (one, four))
+    assert (whole.fill * 132, shared.fill * 132) == (24, 96)
+    assert whole.latency == 4 * shared.latency
+
+
 def test_a_partition_has_its_share_of_memory_and_a_given_clock_stands_in_place_of_the_spec() -> None:
     assert chip(cu_num=38).gb_per_s == pytest.approx(5300 / 8)
     assert chip_of(load_arch("gfx942"), Target("gfx942", 304), ghz=1.0, gb_per_s=10.0).mhz == 1000

@@ -18,6 +18,7 @@ from ckgen.model.config import Tile
 COOPERATIVE = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
 SWAPPED = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
 SHARED = CutlassConfig(Tile(128, 192, 64), (2, 1), CutlassSchedule.CO, stream_k=True)
+OF_CLUSTERS = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.KC, swap=True, parts=4)
 OF_FEW_ROWS = CutlassConfig(Tile(128, 16, 128), (1, 1), CutlassSchedule.CO, swap=True)
 SIGNATURE = parse_canonical("gemm_bf16_rcr")
 ROWWISE = parse_canonical("gemm_fp8_ocp_bf16_rcr_rowwise")
@@ -31,6 +32,8 @@ BLOCKS = parse_canonical("gemm_fp8_ocp_bf16_rcr_blockscale")
         (SWAPPED, "gemm_bf16_rcr_cutlass_64x16x128_1x1_pp_swap"),
         (SHARED, "gemm_bf16_rcr_cutlass_128x192x64_2x1_co_sk"),
         (replace(SHARED, swap=True), "gemm_bf16_rcr_cutlass_128x192x64_2x1_co_sk_swap"),
+        (OF_CLUSTERS, "gemm_bf16_rcr_cutlass_64x16x128_1x1_kc4_swap"),
+        (replace(OF_CLUSTERS, swap=False, parts=1), "gemm_bf16_rcr_cutlass_64x16x128_1x1_kc1"),
     ],
 )
 def test_names_are_read_back(config: CutlassConfig, name: str) -> None:
@@ -38,7 +41,18 @@ def test_names_are_read_back(config: CutlassConfig, name: str) -> None:
     assert FAMILY.parse_instance(name) == (SIGNATURE, config)
 
 
-@pytest.mark.parametrize("text", ["128x256x64_2x1", "128x256x64_2x1_xx", "0128x256x64_2x1_co", "128x256x64_2x1_co_"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "128x256x64_2x1",
+        "128x256x64_2x1_xx",
+        "0128x256x64_2x1_co",
+        "128x256x64_2x1_co_",
+        "128x256x64_2x1_co2",
+        "64x16x128_1x1_kc_swap",
+        "64x16x128_1x1_kc04_swap",
+    ],
+)
 def test_other_texts_are_no_configs(text: str) -> None:
     assert FAMILY.parse_instance(f"gemm_bf16_rcr_cutlass_{text}") is None
 
@@ -76,6 +90,7 @@ def test_stream_k_takes_splits_of_whole_tiles_that_do_not_add_to_c() -> None:
 )
 def test_scales_that_the_copy_engine_loads_begin_at_whole_accesses(config: CutlassConfig, m: int) -> None:
     asked = FAMILY.constraints_of(BLOCKS, config)
+    assert FAMILY.constraints_of(BLOCKS, replace(OF_CLUSTERS, parts=1)).m_multiple == 4
     assert (asked.m_multiple, asked.n_multiple, asked.k_multiple) == (m, 8, 16)
     assert FAMILY.constraints_of(ROWWISE, config).m_multiple == 0
 
@@ -103,6 +118,19 @@ def test_a_k_step_is_so_many_instructions_of_the_tiles_width(
     expected = code.expected("sm_90a", variant)
     assert expected.steps == steps
     assert (expected.scratch_bytes, expected.spills, expected.waves_per_simd) == (0, 0, 3)
+
+
+def test_one_warpgroup_and_a_warp_share_an_sm_with_another_workgroup() -> None:
+    code = device_code(make_instance(SIGNATURE, OF_CLUSTERS, archs=("sm_90a",)))
+    (variant,) = code.all_variants()
+    expected = code.expected("sm_90a", variant)
+    assert expected.steps == (("hgmma_64x16x16_f32_bf16", 8),)
+    assert (OF_CLUSTERS.threads, expected.waves_per_simd) == (160, 2)
+    units = code.device_unit(code.all_variants()), code.host_unit({"sm_90a": code.all_variants()})
+    for text in map(render_device_unit, units):
+        assert '#include "backends/cutlass/cluster_k.hpp"' in text
+        assert "ClusterKGemm<cutlass::bfloat16_t, " in text
+        assert "ckgen::cutlass_gemm::Scales::none, 64, 16, 128, 4, true>" in text
 
 
 def test_both_units_name_the_same_kernel_of_the_same_types() -> None:

@@ -73,6 +73,18 @@ def test_kernels_of_cutlass_add_up_alike_but_where_workgroups_share_k() -> None:
     assert order_of(BF16, replace(plain, stream_k=True), ("sm_90a",)) == NO_ORDER
 
 
+def test_a_cluster_adds_up_parts_of_k_in_an_order_of_its_own() -> None:
+    whole = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
+    shared = replace(whole, schedule=CutlassSchedule.KC, parts=4)
+    others = (replace(shared, parts=2), replace(shared, tile=Tile(64, 16, 64)), whole)
+    words = [order_of(BF16, config, ("sm_90a",)).whole for config in (shared, *others)]
+    assert len({*words}) == len(words) and "" not in words
+    assert order_of(BF16, replace(shared, tile=Tile(64, 64, 128)), ("sm_90a",)).whole == words[0]
+    assert order_of(BF16, replace(shared, parts=1), ("sm_90a",)).whole == words[-1]
+    blocks = parse_canonical("gemm_fp8_ocp_bf16_rcr_blockscale")
+    assert order_of(blocks, replace(shared, parts=1), ("sm_90a",)) != order_of(blocks, whole, ("sm_90a",))
+
+
 def test_a_cpu_adds_up_bf16_by_pairs_where_it_can() -> None:
     fp32, int8 = parse_canonical("gemm_fp32_rcr"), parse_canonical("gemm_int8_bf16_rcr_rowwise")
     levels = ("x86_64_v3", "x86_64_v4", "x86_64_v4_bf16", "x86_64_amx")

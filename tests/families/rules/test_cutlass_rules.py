@@ -133,6 +133,39 @@ def test_each_rule_refuses(changes: dict[str, Any], rule: str) -> None:
     assert rule in broken(**changes)
 
 
+OF_CLUSTERS = CutlassConfig(Tile(64, 64, 128), (1, 1), CutlassSchedule.KC, swap=True, parts=4)
+BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
+
+
+@pytest.mark.parametrize("signature", ["gemm_bf16_rcr", "gemm_fp16_rcr_batched", BLOCKS, f"{BLOCKS}_batched"])
+def test_a_cluster_shares_k_of_bare_products(signature: str) -> None:
+    for parts in (1, 3, 8):
+        config = replace(OF_CLUSTERS, parts=parts)
+        assert judge(parse_canonical(signature), config, config.backend, HOPPER) == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schedule": CutlassSchedule.PP},
+        {"stream_k": True},
+        {"cluster": (2, 1)},
+        {"parts": 16},
+        {"tile": Tile(128, 64, 64)},
+        {"tile": Tile(64, 64, 256)},
+        {"signature": "gemm_bf16_rcr_bias"},
+        {"signature": "gemm_bf16_rrr"},
+        {"signature": "grouped_gemm_bf16_rcr"},
+        {"signature": "gemm_fp8_ocp_bf16_rcr_rowwise"},
+        {"signature": BLOCKS, "swap": False},
+    ],
+)
+def test_parts_of_k_are_refused_beside_what_their_kernel_does_not_do(changes: dict[str, Any]) -> None:
+    assert "cutlass.parts" in broken(
+        **{**{name: getattr(OF_CLUSTERS, name) for name in OF_CLUSTERS.__slots__}, **changes}
+    )
+
+
 @pytest.mark.parametrize(
     "arch", [arch for arch in load_archs().values() if arch.kind is ArchKind.GPU], ids=lambda arch: arch.name
 )

@@ -38,7 +38,9 @@ def _words(kind: Iterable[Word]) -> str:
 _STRATEGY = f"(?:_streamk_(?P<strategy>{_words(one for one in Strategy if one.is_stream_k)}))?"
 _HOST = re.compile(f"({_INT})x({_INT})_({_INT})x({_INT})x({_INT})_t({_THREADS}){_STRATEGY}")
 _HIP = re.compile(f"mxfp8_({_words(HipKind)})_m({_INT})_n({_INT})x({_INT})_k({_INT})")
-_CUTLASS = re.compile(f"({_INT})x({_INT})x({_INT})_({_INT})x({_INT})_({_words(CutlassSchedule)})(_sk)?(_swap)?")
+_CUTLASS = re.compile(
+    f"({_INT})x({_INT})x({_INT})_({_INT})x({_INT})_({_words(CutlassSchedule)})({_INT})?(_sk)?(_swap)?"
+)
 _FMA = re.compile(f"fma_({_INT})x({_INT})x({_INT})")
 _TILE = re.compile(
     f"({_words(TilePipeline)})_({_SCHEDULERS}|default)_({_words(Epilogue)})_pad([01])([01])([01])"
@@ -81,8 +83,10 @@ def _cutlass(text: str) -> CutlassConfig | None:
     if found is None:
         return None
     m, n, k, cluster_m, cluster_n = map(int, found.groups()[:5])
-    schedule, stream_k, swap = CutlassSchedule(found[6]), found[7] is not None, found[8] is not None
-    return CutlassConfig(Tile(m, n, k), (cluster_m, cluster_n), schedule, stream_k, swap)
+    schedule, stream_k, swap = CutlassSchedule(found[6]), found[8] is not None, found[9] is not None
+    if (schedule is CutlassSchedule.KC) != (found[7] is not None):
+        return None
+    return CutlassConfig(Tile(m, n, k), (cluster_m, cluster_n), schedule, stream_k, swap, int(found[7] or 1))
 
 
 def _asm(text: str) -> AsmConfig | None:

@@ -134,7 +134,7 @@ _OF_FEW_ROWS: Mapping[str, Reading] = {
     "block_n": _count(1),
 }
 _OF_CUTLASS: Mapping[str, Reading] = {
-    "tile": _tile, "cluster": _ints(2), "schedule": _schedule, "stream_k": _flag, "swap": _flag
+    "tile": _tile, "cluster": _ints(2), "schedule": _schedule, "stream_k": _flag, "swap": _flag, "parts": _count(1)
 }  # fmt: skip
 _OF_HOSTS: Mapping[str, Reading] = {
     "register": _ints(2), "block": _ints(3), "threads": _count(0), "strategy": _strategy

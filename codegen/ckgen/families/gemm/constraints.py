@@ -16,6 +16,7 @@ from ckgen.families.gemm.config import (
     CkRowwiseConfig,
     CkTileConfig,
     CutlassConfig,
+    CutlassSchedule,
     HipConfig,
     TilePipeline,
     strategy_of,
@@ -148,7 +149,8 @@ def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
         n_multiple=max(_VECTOR_BITS // signature.c.bits, access if rows_of_b else 1),
         k_multiple=access if rows_of_a or not rows_of_b else 0,
     )
-    if signature.quant is Quant.BLOCKSCALE and config.macro_tile.m >= _COPIED_SCALES:
+    copies_scales = config.schedule is CutlassSchedule.KC or config.macro_tile.m >= _COPIED_SCALES
+    if signature.quant is Quant.BLOCKSCALE and copies_scales:
         found = replace(found, m_multiple=_VECTOR_BITS // DType.FP32.bits)
     if signature.op is Op.GROUPED_GEMM:
         return replace(found, min_k=1)

@@ -12,8 +12,9 @@ from ckgen.model.word import Word
 
 WARPGROUP = 128
 """Threads that issue a matrix instruction together."""
+WARP = 32
 CONSUMERS = 2
-"""Warpgroups that compute; a third one loads."""
+"""Warpgroups that compute, of pingpong and cooperative; a third one loads."""
 INSTRUCTION_M = 64
 USUAL_WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
 """Of matrix instructions that CUTLASS has in its usual headers; others are in those of the extended shapes."""
@@ -21,17 +22,20 @@ _LEAST_STAGES = 2
 
 
 class CutlassSchedule(Word):
-    """PP, pingpong: each of two warpgroups has tiles of its own. CO, cooperative: both have halves of one."""
+    """PP, pingpong: each of two warpgroups has tiles of its own. CO, cooperative: both have halves of one. KC: one
+    warpgroup has a tile, a warp loads, and a cluster of workgroups shares the tile's K."""
 
     PP = "pp"
     CO = "co"
+    KC = "kc"
 
 
 @dataclass(frozen=True, slots=True)
 class CutlassConfig(Tiled):
     """`tile` of a workgroup, of which `cluster` (along M and N) share loads. `stream_k`: workgroups share the K of
     tiles that are left of whole rounds, or of all tiles in splits; parts meet in the workspace, in their order. `swap`:
-    C^T is computed, so that tile and cluster are along N and M; for problems of few rows."""
+    C^T is computed, so that tile and cluster are along N and M; for problems of few rows. `parts` of KC: workgroups
+    that sum a part of a tile's K each and meet in their shared memory, in their order; 1 of others."""
 
     backend: ClassVar[Backend] = Backend.CUTLASS
     tile: Tile
@@ -39,6 +43,7 @@ class CutlassConfig(Tiled):
     schedule: CutlassSchedule
     stream_k: bool = False
     swap: bool = False
+    parts: int = 1
 
     @property
     def macro_tile(self) -> Tile:
@@ -53,7 +58,7 @@ class CutlassConfig(Tiled):
     @property
     def threads(self) -> int:
         """Of a workgroup."""
-        return (1 + CONSUMERS) * WARPGROUP
+        return WARPGROUP + WARP if self.schedule is CutlassSchedule.KC else (1 + CONSUMERS) * WARPGROUP
 
     @property
     def warpgroup_tile(self) -> Tile:
@@ -77,6 +82,7 @@ class CutlassConfig(Tiled):
         return _LEAST_STAGES * (self.tile.m + self.tile.n) * self.tile.k * bits // 8
 
     def text(self) -> str:
-        """Tile, cluster, schedule."""
-        words = ("_sk" if self.stream_k else "") + ("_swap" if self.swap else "")
+        """Tile, cluster, schedule with its parts of K."""
+        words = (str(self.parts) if self.schedule is CutlassSchedule.KC else "") + ("_sk" if self.stream_k else "")
+        words += "_swap" if self.swap else ""
         return f"{self.tile}_{self.cluster[0]}x{self.cluster[1]}_{self.schedule}{words}"

@@ -22,7 +22,7 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
-from ckgen.families.gemm.cutlass_config import CutlassConfig
+from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.host_panels import Panels, panels_of
 from ckgen.families.gemm.signature import GemmSignature
@@ -58,6 +58,8 @@ def _words(signature: GemmSignature, config: Config) -> str:
         case CkTileConfig():
             return _ck_tile(signature, config)
         case CutlassConfig():
+            if config.parts > 1 or (config.schedule is CutlassSchedule.KC and signature.quant is Quant.BLOCKSCALE):
+                return f"cutlass {config.parts} parts of K in steps of {config.tile.k}"
             return "" if config.stream_k else f"cutlass {_cutlass_loop(signature, config)}"
         case FmaConfig():
             return "fma one by one"

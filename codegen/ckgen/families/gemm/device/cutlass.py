@@ -12,7 +12,6 @@ from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol, symbol
 from ckgen.families.gemm.cutlass_config import INSTRUCTION_M, CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Layout, Quant
 from ckgen.families.gemm.instance import Instance
-from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
@@ -24,6 +23,8 @@ _ELEMENTS: Mapping[DType, str] = {
 }  # fmt: skip
 _SCALES = {Quant.NONE: "none", Quant.PER_TENSOR: "tensors", Quant.ROWWISE: "rows", Quant.BLOCKSCALE: "blocks"}
 _SCHEDULES = {CutlassSchedule.PP: "pingpong", CutlassSchedule.CO: "cooperative"}
+_OF_CLUSTERS = {"header": "cluster_k.hpp", "template": "ClusterKGemm"}
+_OF_CUTLASS = {"header": "gemm.hpp", "template": "Gemm"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,7 +63,7 @@ def expected(instance: Instance, arch: str, variant: CutlassVariant) -> Expectat
         lds_bytes=spec.lds_bytes,
         scratch_bytes=0,
         spills=0,
-        waves_per_simd=config.threads // spec.wave_size // _SIMDS,
+        waves_per_simd=-(-config.threads // spec.wave_size // _SIMDS),
     )
 
 
@@ -89,6 +90,10 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[CutlassVariant
 
 def _values(instance: Instance) -> dict[str, Any]:
     config, signature = cutlass_config(instance), instance.signature
+    head = {"instance": instance.name, "extended": config.has_extended_width}
+    if config.schedule is CutlassSchedule.KC:
+        words = [*_types_and_tile(instance), str(config.parts), boolean(config.swap)]
+        return {**head, "config": ", ".join(words), **_OF_CLUSTERS}
     words = [*first_words(instance), boolean(config.stream_k), boolean(config.swap)]
     is_usual = signature.layout is Layout.RCR
     if signature.bias or signature.epilogue or not is_usual:
@@ -96,16 +101,20 @@ def _values(instance: Instance) -> dict[str, Any]:
         words.append(f"ckgen::cutlass_gemm::Then<{', '.join(following)}>")
     if not is_usual:
         words.append(f"ckgen::Layout::{signature.layout}")
-    return {"instance": instance.name, "config": ", ".join(words), "extended": config.has_extended_width}
+    return {**head, "config": ", ".join(words), **_OF_CUTLASS}
 
 
 def first_words(instance: Instance) -> list[str]:
     """Types, scales, tile, cluster and schedule, as arguments of a C++ template."""
-    config, types = cutlass_config(instance), instance.signature
-    tile: Tile = config.tile
-    words = [_ELEMENTS[types.a], _ELEMENTS[types.c], f"ckgen::cutlass_gemm::Scales::{_SCALES[types.quant]}"]
-    words += map(str, (tile.m, tile.n, tile.k, *config.cluster))
+    config = cutlass_config(instance)
+    words = [*_types_and_tile(instance), *map(str, config.cluster)]
     return [*words, f"ckgen::cutlass_gemm::Schedule::{_SCHEDULES[config.schedule]}"]
+
+
+def _types_and_tile(instance: Instance) -> list[str]:
+    types, tile = instance.signature, cutlass_config(instance).tile
+    words = [_ELEMENTS[types.a], _ELEMENTS[types.c], f"ckgen::cutlass_gemm::Scales::{_SCALES[types.quant]}"]
+    return [*words, *map(str, (tile.m, tile.n, tile.k))]
 
 
 def cutlass_config(instance: Instance) -> CutlassConfig:

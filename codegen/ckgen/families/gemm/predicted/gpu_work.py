@@ -31,7 +31,8 @@ class GpuWork:
     `matrix`: cycles of matrix instructions (of FMA where it has none) per step of `tile_k`; `loaded`: bytes of A and B
     per step; `lds`: cycles of reading LDS per step; `scale`: cycles of applying block scales per step; `resident`: how
     many workgroups a CU holds; `waves_per_simd`: waves that one workgroup puts on a SIMD; `pipeline`: the main loop, by
-    which constants are fitted. `a_bytes`, `b_bytes`, `c_bytes`: of an element.
+    which constants are fitted. `a_bytes`, `b_bytes`, `c_bytes`: of an element. Where a cluster of workgroups shares a
+    tile's K, `tile_m` and `tile_n` are the part of it that one of them stores, and `tile_k` is a step of all.
     """
 
     tile_m: Number
@@ -64,16 +65,18 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
     staged = (tile.m * a + (0 if signature.preshuffle_b else tile.n * b)) * step_k
     read = count * tile.m / waves[0] * a + (0 if signature.preshuffle_b else count * tile.n / waves[1] * b)
     scaled = signature.quant is Quant.BLOCKSCALE
+    parts = config.parts if isinstance(config, CutlassConfig) else 1
+    swaps = isinstance(config, CutlassConfig) and config.swap
     return GpuWork(
-        tile.m,
-        tile.n,
-        step_k,
+        tile.m if swaps else tile.m // parts,
+        tile.n // parts if swaps else tile.n,
+        step_k * parts,
         matrix=2 * tile.m * tile.n * step_k / rate,
         loaded=(tile.m * a + tile.n * b) * step_k,
         lds=read * tile.k / chip.lds_bytes_per_clock,
         scale=2 * tile.m * tile.n * step_k / signature.scale_block.k / plain if scaled else 0.0,
         resident=_resident(signature, config, chip, waves, staged),
-        waves_per_simd=CONSUMERS if isinstance(config, CutlassConfig) else count / SIMDS,
+        waves_per_simd=_warpgroups(config) if isinstance(config, CutlassConfig) else count / SIMDS,
         a_bytes=a,
         b_bytes=b,
         c_bytes=signature.c.bits / _BITS,
@@ -98,6 +101,11 @@ def _waves(config: Config) -> tuple[int, int, int]:
     return config.waves or _WAVES
 
 
+def _warpgroups(config: CutlassConfig) -> int:
+    """That multiply; each puts a warp on every SIMD."""
+    return 1 if config.schedule is CutlassSchedule.KC else CONSUMERS
+
+
 def kernel_of(config: Config) -> str:
     """The backend and the Config, by which kernels are ranked: the same for every signature of a module."""
     return f"{config.backend} {config.text()}"
@@ -112,10 +120,10 @@ def _widened(chip: Chip, signature: GemmSignature) -> float | None:
 def _resident(signature: GemmSignature, config: Config, chip: Chip, waves: tuple[int, int, int], staged: float) -> int:
     """By LDS and by an estimate of registers; at least one. What a kernel asks of its compiler is an upper bound.
 
-    CUTLASS's take all LDS that there is, for stages.
+    CUTLASS's take all LDS that there is, for stages, or half of it.
     """
     if isinstance(config, CutlassConfig):
-        return 1
+        return CONSUMERS // _warpgroups(config)
     arch = chip.arch
     tile, count, lanes = config.macro_tile, waves[0] * waves[1] * waves[2], arch.wave_size
     held = lanes * _REGISTER

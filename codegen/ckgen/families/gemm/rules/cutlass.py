@@ -24,6 +24,8 @@ _WIDE_BITS = 16
 _MOST_SUMS = 192
 _K_BYTES = 128
 _BLOCK = 128
+_RESERVED = 1024
+"""Bytes of shared memory that CUDA keeps of every workgroup."""
 
 RULES = RuleSet(Backend.CUTLASS, GemmSignature, CutlassConfig)
 
@@ -86,18 +88,20 @@ def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: Arch
 
 @RULES.rule("cutlass.blocks", source="CUTLASS 4.2 sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling")
 def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B, one along K; no clusters.
+    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B or, of kc, in one; one along K; no clusters
+    along M or N.
 
     Sums are kept twice. In a cluster compute-sanitizer sees scales written while they are read.
     """
     if signature.quant is not Quant.BLOCKSCALE:
         return None
     block, of_b = signature.scale_block, config.macro_tile.n
+    shares_blocks = config.schedule is CutlassSchedule.KC and config.swap
     found = first(
         not_among(str(block.sides), (str(ScaleSides.BOTH),), "scales are of"),
         not_among(f"{block.n}x{block.k}", (f"{_BLOCK}x{_BLOCK}",), "a block of B is"),
         not_among(str(config.tile.k), (str(_BLOCK),), "tile K must be a block's"),
-        no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
+        None if shares_blocks else no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
         exceeds(config.sums_per_thread, _MOST_SUMS // 2, "sums of a thread"),
         exceeds(config.cluster[0] * config.cluster[1], 1, "workgroups of a cluster"),
     )
@@ -112,6 +116,33 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
     many = "a batch" if signature.batched else "groups" if _is_grouped(signature) else ""
     shared = broken("stream-K shares one product's tiles", many, "one") if many else None
     return shared or not_among(str(config.schedule), (str(CutlassSchedule.CO),), "stream-K has the schedule")
+
+
+@RULES.rule("cutlass.parts", source="dispatcher_cpp/backends/cutlass/cluster_k.hpp")
+def parts_meet_in_a_cluster(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+    """Only of schedule kc K is in parts, as many as a cluster has workgroups. Its kernels are of 16-bit floats in rcr
+    or, swapped, of 8-bit floats with block scales; they store bare sums, and have tiles of one warpgroup; two stages
+    fit half of an SM."""
+    if config.schedule is not CutlassSchedule.KC:
+        return exceeds(config.parts, 1, "parts of K without the schedule kc")
+    beside = {
+        "stream-K": config.stream_k,
+        "groups": _is_grouped(signature),
+        "a bias or an epilogue": signature.bias or bool(signature.epilogue),
+        "a cluster along M or N": config.cluster != (1, 1),
+    }
+    found = next((name for name, has in beside.items() if has), None)
+    half = arch.lds_bytes // 2 - 2 * _RESERVED
+    has_blocks = signature.quant is Quant.BLOCKSCALE
+    return first(
+        broken("a cluster that shares K computes bare products", found, "none") if found else None,
+        None if has_blocks else not_among(str(signature.a), _WIDE, "a cluster that shares K multiplies"),
+        broken("with block scales C^T is computed", "unswapped", "swap") if has_blocks and not config.swap else None,
+        not_among(str(signature.layout), (str(Layout.RCR),), "a cluster that shares K has the layout"),
+        not_among(str(config.tile.m), (str(INSTRUCTION_M),), "tile M must be the instruction's of one warpgroup:"),
+        exceeds(config.parts, arch.max_cluster, "workgroups of a cluster"),
+        exceeds(config.least_shared_bytes(signature.a.bits), half, "bytes of shared memory of two stages"),
+    )
 
 
 @RULES.rule("cutlass.instruction", source=_CUTLASS)

@@ -1,0 +1,371 @@
+// Config -> a kernel for few rows whose K a cluster of workgroups shares, on CUTLASS's loads and matrix instructions.
+// For device units by nvcc, and for host units behind gemm_host.hpp, whose arguments it takes.
+#pragma once
+
+#include "gemm.hpp"
+
+namespace ckgen::cutlass_gemm {
+
+/// Bytes of shared memory of a workgroup, two of which an SM holds.
+inline constexpr int kHalfShared = 233472 / 2 - 1024;
+
+/// What the kernel reads beside A and B: nothing.
+struct NoScales {
+  struct Arguments {};
+  struct Params {};
+  static constexpr int kCopied = 0;
+  template <class Given>
+  static Params of(const Given&) {
+    return {};
+  }
+};
+
+/// Scales of blocks of a kernel that swaps: one of each step of K and 128 of its rows, which are B's, and lines of its
+/// columns, which are A's, that the copy engine takes.
+template <int tile_n>
+struct BlocksOfRows {
+  using Config = typename BlockScales<true>::Config;
+  struct Arguments {
+    const float* ptr_SFA;
+    const float* ptr_SFB;
+    decltype(Config::deduce_layoutSFA()) layout_SFA;
+    decltype(Config::deduce_layoutSFB()) layout_SFB;
+  };
+  using Params = Arguments;
+  static constexpr int kCopied = tile_n;
+  static Params of(const Arguments& given) { return given; }
+};
+
+/// The kernel, in the form that CUTLASS gives its own. Each of `parts` workgroups of a cluster sums a part of K of one
+/// tile: one thread loads, one warpgroup multiplies. Sums in fp32 are then read from the shared memory of all parts, in
+/// their order, so that no workspace is needed and a result has the same bytes whatever runs beside it.
+template <class Mainloop, class Scaled, class Out, class StrideD, int parts, bool is_swapped>
+struct ClusterKKernel {
+  using Tile = typename Mainloop::TileShape;
+  using TiledMma = typename Mainloop::TiledMma;
+  using FullBarrier = cutlass::arch::ClusterTransactionBarrier;
+  using EmptyBarrier = cutlass::arch::ClusterBarrier;
+  using Shape = cute::Shape<int, int, int, int>;
+  static constexpr int kStages = Mainloop::DispatchPolicy::Stages;
+  static constexpr int kWarp = 32, kConsumers = 128, kConsumerWarps = kConsumers / kWarp;
+  static constexpr int kGridLimit = 65535;         // workgroups along y and z
+  static constexpr int kCopied = Scaled::kCopied;  // scales of a step
+  static_assert(cute::size(TiledMma{}) == kConsumers);
+
+  // Of C: elements of a tile side by side in memory, lines of them, and how far apart lines of sums are, which keeps
+  // threads that write together in banks of their own.
+  static constexpr int kAlong = is_swapped ? cute::size<0>(Tile{}) : cute::size<1>(Tile{});
+  static constexpr int kLines = is_swapped ? cute::size<1>(Tile{}) : cute::size<0>(Tile{});
+  static constexpr int kQuad = 4, kLine = kAlong + kQuad;
+
+  struct SharedStorage {
+    union {
+      typename Mainloop::TensorStorage operands;
+      alignas(16) float sums[kLines * kLine];
+    };
+    alignas(16) float scales[kStages][kCopied > 0 ? kCopied : 1];
+    FullBarrier full[kStages];
+    EmptyBarrier empty[kStages];
+  };
+  static constexpr int SharedStorageSize = sizeof(SharedStorage);
+  static_assert(SharedStorageSize <= kHalfShared);
+  static constexpr std::uint32_t MaxThreadsPerBlock = kConsumers + kWarp;
+  static constexpr std::uint32_t MinBlocksPerMultiprocessor = 2;
+
+  struct Arguments {
+    cutlass::gemm::GemmUniversalMode mode;
+    Shape problem_shape;
+    struct Operands : Mainloop::Arguments, Scaled::Arguments {
+    } mainloop;
+    struct {
+      struct {
+        float alpha, beta;
+      } thread;  // 1 and 0
+      Out* ptr_D;
+      StrideD dD;
+    } epilogue;
+    struct {
+      int max_swizzle_size;  // not looked at: there are few tiles
+    } scheduler;
+    cutlass::KernelHardwareInfo hw_info;
+  };
+  struct Params {
+    Shape problem_shape;
+    typename Mainloop::Params mainloop;
+    typename Scaled::Params scales;
+    Out* c;
+    StrideD stride_c;
+  };
+
+  static bool can_implement(const Arguments& args) {
+    const dim3 grid = tiles_of(args.problem_shape);
+    return grid.y <= kGridLimit && grid.z <= kGridLimit && Mainloop::can_implement(args.problem_shape, args.mainloop);
+  }
+  static std::size_t get_workspace_size(const Arguments&) { return 0; }
+  static Params to_underlying_arguments(const Arguments& args, void* workspace) {
+    return {args.problem_shape, Mainloop::to_underlying_arguments(args.problem_shape, args.mainloop, workspace),
+            Scaled::of(args.mainloop), args.epilogue.ptr_D, args.epilogue.dD};
+  }
+  static dim3 get_grid_shape(const Params& params) { return tiles_of(params.problem_shape); }
+  static dim3 get_block_shape() { return dim3(MaxThreadsPerBlock, 1, 1); }
+
+  CUTLASS_DEVICE void operator()(const Params& params, char* memory) {
+    SharedStorage& shared = *reinterpret_cast<SharedStorage*>(memory);
+    const int part = static_cast<int>(blockIdx.z) % parts, batch = static_cast<int>(blockIdx.z) / parts;
+    const int steps = ceil_div(cute::get<2>(params.problem_shape), cute::size<2>(Tile{}));
+    const int begin = share(steps, part), end = share(steps, part + 1);
+    const int warp = cutlass::canonical_warp_idx_sync();
+    if (threadIdx.x == 0) {
+      Mainloop::prefetch_tma_descriptors(params.mainloop);
+      for (int stage = 0; stage < kStages; ++stage) {
+        shared.full[stage].init(1);
+        shared.empty[stage].init(kConsumerWarps);
+      }
+    }
+    cutlass::arch::fence_barrier_init();
+    __syncthreads();
+    if (warp == kConsumerWarps) {
+      if (cute::elect_one_sync()) load(params, shared, batch, begin, end);
+      __syncwarp();
+    } else {
+      multiply(params, shared, batch, begin, end);
+    }
+    meet();
+    add_parts(params, shared, part, batch);
+    if constexpr (parts > 1) meet();  // no workgroup ends while others read its memory
+  }
+
+ private:
+  static constexpr CUTLASS_HOST_DEVICE int ceil_div(int size, int grain) { return (size + grain - 1) / grain; }
+  static constexpr CUTLASS_HOST_DEVICE int share(int steps, int part) {
+    return static_cast<int>(static_cast<std::int64_t>(steps) * part / parts);
+  }
+  static dim3 tiles_of(const Shape& shape) {
+    return dim3(ceil_div(cute::get<0>(shape), cute::size<0>(Tile{})),
+                ceil_div(cute::get<1>(shape), cute::size<1>(Tile{})), parts * cute::get<3>(shape));
+  }
+
+  /// All threads of all parts, whose writes are seen behind it.
+  CUTLASS_DEVICE static void meet() {
+    if constexpr (parts > 1) {
+      cute::cluster_sync();
+    } else {
+      __syncthreads();
+    }
+  }
+
+  /// Stages go round; a barrier's phase turns with each round.
+  struct Turn {
+    int stage = 0;
+    std::uint32_t phase = 0;
+    CUTLASS_DEVICE void next() {
+      if (++stage < kStages) return;
+      stage = 0;
+      phase ^= 1U;
+    }
+  };
+
+  /// By one thread: operands of steps [begin, end) of K.
+  CUTLASS_DEVICE static void load(const Params& params, SharedStorage& shared, int batch, int begin, int end) {
+    using cute::_;
+    const auto inputs = Mainloop{}.load_init(params.problem_shape, params.mainloop);
+    const auto of_a = params.mainloop.tma_load_a.get_slice(0);
+    const auto of_b = params.mainloop.tma_load_b.get_slice(0);
+    const auto a = of_a.partition_S(cute::get<0>(inputs)(_, _, static_cast<int>(blockIdx.x), _, batch));
+    const auto b = of_b.partition_S(cute::get<1>(inputs)(_, _, static_cast<int>(blockIdx.y), _, batch));
+    auto to_a = of_a.partition_D(staged_a(shared));
+    auto to_b = of_b.partition_D(staged_b(shared));
+    const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{});
+    const int scales = min(kCopied, cute::get<1>(params.problem_shape) - column);
+    const auto of_scales = static_cast<int>(sizeof(float)) * (kCopied > 0 ? scales : 0);
+    Turn turn;
+    for (int step = begin; step < end; ++step, turn.next()) {
+      shared.empty[turn.stage].wait(turn.phase ^ 1U);
+      FullBarrier& full = shared.full[turn.stage];
+      full.arrive_and_expect_tx(Mainloop::TmaTransactionBytes + of_scales);
+      auto& arrival = reinterpret_cast<FullBarrier::ValueType&>(full);
+      cute::copy(params.mainloop.tma_load_a.with(arrival), a(_, _, _, step), to_a(_, _, _, turn.stage));
+      cute::copy(params.mainloop.tma_load_b.with(arrival), b(_, _, _, step), to_b(_, _, _, turn.stage));
+      if constexpr (kCopied > 0) {
+        const float* from =
+            params.scales.ptr_SFB + params.scales.layout_SFB(column, step * cute::size<2>(Tile{}), batch);
+        cute::SM90_BULK_COPY_G2S::copy(from, &arrival, shared.scales[turn.stage], of_scales);
+      }
+    }
+  }
+
+  /// By the warpgroup: its sums, written over the operands.
+  CUTLASS_DEVICE static void multiply(const Params& params, SharedStorage& shared, int batch, int begin, int end) {
+    TiledMma mma;
+    const auto all = mma.get_slice(0);  // operands are the warpgroup's
+    const auto a = all.make_fragment_A(all.partition_A(staged_a(shared)));
+    const auto b = all.make_fragment_B(all.partition_B(staged_b(shared)));
+    const auto places =
+        mma.get_slice(static_cast<int>(threadIdx.x)).partition_C(cute::make_identity_tensor(cute::take<0, 2>(Tile{})));
+    auto sums = cute::partition_fragment_C(mma, cute::take<0, 2>(Tile{}));
+    cute::clear(sums);
+    if constexpr (kCopied > 0) {
+      add_scaled(params, shared, batch, begin, end, mma, a, b, places, sums);
+    } else {
+      add(shared, begin, end, mma, a, b, sums);
+    }
+    // Nobody reads operands any more.
+    cutlass::arch::NamedBarrier::sync(kConsumers, cutlass::arch::ReservedNamedBarriers::EpilogueBarrier);
+    CUTLASS_PRAGMA_UNROLL
+    for (int i = 0; i < cute::size(sums); ++i) {
+      const int row = cute::get<0>(places(i)), column = cute::get<1>(places(i));
+      shared.sums[(is_swapped ? column : row) * kLine + (is_swapped ? row : column)] = sums(i);
+    }
+  }
+
+  /// Sums stay in the matrix unit; a step's operands are free when the next one's are multiplied.
+  template <class A, class B, class Sums>
+  CUTLASS_DEVICE static void add(SharedStorage& shared, int begin, int end, TiledMma& mma, const A& a, const B& b,
+                                 Sums& sums) {
+    using cute::_;
+    mma.accumulate_ = cute::GMMA::ScaleOut::One;
+    Turn turn, before;
+    for (int step = begin; step < end; ++step, turn.next()) {
+      shared.full[turn.stage].wait(turn.phase);
+      cute::warpgroup_fence_operand(sums);
+      cute::warpgroup_arrive();
+      cute::gemm(mma, a(_, _, _, turn.stage), b(_, _, _, turn.stage), sums);
+      cute::warpgroup_commit_batch();
+      cute::warpgroup_wait<1>();
+      cute::warpgroup_fence_operand(sums);
+      if (step == begin) continue;
+      if (threadIdx.x % kWarp == 0) shared.empty[before.stage].arrive();
+      before.next();
+    }
+    cute::warpgroup_wait<0>();
+    cute::warpgroup_fence_operand(sums);
+  }
+
+  /// Sums leave the matrix unit behind each step, times its scales.
+  template <class A, class B, class Places, class Sums>
+  CUTLASS_DEVICE static void add_scaled(const Params& params, SharedStorage& shared, int batch, int begin, int end,
+                                        TiledMma& mma, const A& a, const B& b, const Places& places, Sums& sums) {
+    using cute::_;
+    const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{}), lane = static_cast<int>(threadIdx.x) % kWarp;
+    // A lane holds the scale of one step of the rows, and of one a warp's width ahead.
+    const auto of_rows = [&](int step) {
+      const auto& scales = params.scales;
+      return step < end ? scales.ptr_SFA[scales.layout_SFA(row, step * cute::size<2>(Tile{}), batch)] : 0.0F;
+    };
+    float held = of_rows(begin + lane), ahead = of_rows(begin + kWarp + lane);
+    auto partial = cute::make_fragment_like(sums);
+    Turn turn;
+    for (int step = begin; step < end; ++step, turn.next()) {
+      const int at = (step - begin) % kWarp;
+      if (at == 0 && step != begin) {
+        held = ahead;
+        ahead = of_rows(step + kWarp + lane);
+      }
+      const float of_row = __shfl_sync(0xffffffffU, held, at);
+      shared.full[turn.stage].wait(turn.phase);
+      cute::warpgroup_fence_operand(partial);
+      cute::warpgroup_arrive();
+      mma.accumulate_ = cute::GMMA::ScaleOut::Zero;
+      CUTLASS_PRAGMA_UNROLL
+      for (int k = 0; k < cute::size<2>(a); ++k) {
+        cute::gemm(mma, a(_, _, k, turn.stage), b(_, _, k, turn.stage), partial);
+        mma.accumulate_ = cute::GMMA::ScaleOut::One;
+      }
+      cute::warpgroup_commit_batch();
+      cute::warpgroup_wait<0>();
+      cute::warpgroup_fence_operand(partial);
+      CUTLASS_PRAGMA_UNROLL
+      for (int i = 0; i < cute::size(sums); ++i)
+        sums(i) += partial(i) * (of_row * shared.scales[turn.stage][cute::get<1>(places(i))]);
+      __syncwarp();
+      if (lane == 0) shared.empty[turn.stage].arrive();
+    }
+  }
+
+  /// By all threads: each part adds up four elements in so many of the tile's and writes them to C.
+  CUTLASS_DEVICE static void add_parts(const Params& params, SharedStorage& shared, int part, int batch) {
+    constexpr int kQuads = kLines * kAlong / kQuad;
+    const int of_rows = cute::get<0>(params.problem_shape), of_columns = cute::get<1>(params.problem_shape);
+    for (int quad = part * static_cast<int>(MaxThreadsPerBlock) + static_cast<int>(threadIdx.x); quad < kQuads;
+         quad += parts * static_cast<int>(MaxThreadsPerBlock)) {
+      const int line = quad / (kAlong / kQuad), along = quad % (kAlong / kQuad) * kQuad;
+      const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{}) + (is_swapped ? along : line);
+      const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{}) + (is_swapped ? line : along);
+      if (row >= of_rows || column >= of_columns) continue;
+      const float* at = shared.sums + line * kLine + along;
+      cutlass::Array<float, kQuad> whole = sums_of(at, 0);
+      CUTLASS_PRAGMA_UNROLL
+      for (int other = 1; other < parts; ++other) {
+        const auto more = sums_of(at, other);
+        CUTLASS_PRAGMA_UNROLL
+        for (int i = 0; i < kQuad; ++i) whole[i] += more[i];
+      }
+      Out* to = params.c + row * static_cast<std::int64_t>(cute::get<0>(params.stride_c)) +
+                column * static_cast<std::int64_t>(cute::get<1>(params.stride_c)) +
+                batch * cute::get<2>(params.stride_c);
+      cutlass::AlignedArray<Out, kQuad> rounded;
+      static_cast<cutlass::Array<Out, kQuad>&>(rounded) = cutlass::NumericArrayConverter<Out, float, kQuad>{}(whole);
+      *reinterpret_cast<cutlass::AlignedArray<Out, kQuad>*>(to) = rounded;
+    }
+  }
+
+  /// Four sums of a part, which are where ours are. A workgroup that is alone reads its own memory as such: its barrier
+  /// is one of a workgroup, behind which compute-sanitizer takes reads by way of a cluster for a race.
+  CUTLASS_DEVICE static cutlass::Array<float, kQuad> sums_of(const float* at, int part) {
+    if constexpr (parts == 1) return *reinterpret_cast<const cutlass::AlignedArray<float, kQuad>*>(at);
+    cutlass::Array<float, kQuad> found;
+    const std::uint32_t there = cute::set_block_rank(cute::cast_smem_ptr_to_uint(at), static_cast<std::uint32_t>(part));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(found[0]), "=f"(found[1]), "=f"(found[2]), "=f"(found[3])
+                 : "r"(there)
+                 : "memory");
+    return found;
+  }
+
+  CUTLASS_DEVICE static auto staged_a(SharedStorage& shared) {
+    return cute::make_tensor(cute::make_smem_ptr(shared.operands.smem_A.data()), typename Mainloop::SmemLayoutA{});
+  }
+  CUTLASS_DEVICE static auto staged_b(SharedStorage& shared) {
+    return cute::make_tensor(cute::make_smem_ptr(shared.operands.smem_B.data()), typename Mainloop::SmemLayoutB{});
+  }
+};
+
+/// What a store without scales, bias or ops is.
+struct PlainStore {
+  static constexpr bool has_steps = false;
+  static constexpr int d_count = 0;
+};
+
+/// C[M][N] = A[M][K] . B[N][K]^T of 16-bit floats or, with scales of blocks and swapped, of 8-bit floats; or of a
+/// batch; by clusters of `parts` workgroups.
+template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int parts,
+          bool is_swapped>
+struct ClusterKGemm {
+  using In = Element;
+  using Out = ElementC;
+  using Tile = cute::Shape<cute::Int<tile_m>, cute::Int<tile_n>, cute::Int<tile_k>>;
+  static constexpr bool swapped = is_swapped;
+  static constexpr bool stream_k = false;
+  static constexpr Scales scales = of_scales;
+  static constexpr unsigned clusters[3] = {1, 1, parts};
+  static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
+  static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
+  static constexpr bool has_blocks = of_scales == Scales::blocks;
+  static_assert(tile_m == 64 && (has_blocks ? is_swapped && tile_k == 128 : of_scales == Scales::none));
+
+  using Stored = PlainStore;
+  using Scaled = std::conditional_t<has_blocks, BlocksOfRows<tile_n>, NoScales>;
+  using LayoutC = std::conditional_t<is_swapped, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
+  static constexpr int kStageBytes = (tile_m + tile_n) * tile_k * static_cast<int>(sizeof(In)) +
+                                     (has_blocks ? tile_n * static_cast<int>(sizeof(float)) : 0);
+  static constexpr int kBarrierBytes = 1024;
+  static constexpr bool is_narrow_float = cutlass::sizeof_bits<In>::value == 8;
+  using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, cutlass::layout::RowMajor, alignment, In,
+      cutlass::layout::ColumnMajor, alignment, float, Tile, cute::Shape<cute::_1, cute::_1, cute::_1>,
+      cutlass::gemm::collective::StageCount<(kHalfShared - kBarrierBytes) / kStageBytes>,
+      typename MainSchedule<Schedule::pingpong, is_narrow_float, Scales::none>::Type>::CollectiveOp;
+  using Kernel = ClusterKKernel<Mainloop, Scaled, Out, cutlass::gemm::TagToStrideC_t<LayoutC>, parts, is_swapped>;
+};
+
+}  // namespace ckgen::cutlass_gemm
