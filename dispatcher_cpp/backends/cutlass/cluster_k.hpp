@@ -48,8 +48,9 @@ struct ClusterKKernel {
   using Shape = cute::Shape<int, int, int, int>;
   static constexpr int kStages = Mainloop::DispatchPolicy::Stages;
   static constexpr int kWarp = 32, kConsumers = 128, kConsumerWarps = kConsumers / kWarp;
-  static constexpr int kGridLimit = 65535;         // workgroups along y and z
-  static constexpr int kCopied = Scaled::kCopied;  // scales of a step
+  static constexpr int kWriters = parts > 1 ? kConsumers + kWarp : kConsumers;  // threads of a part that write C
+  static constexpr int kGridLimit = 65535;                                      // workgroups along y and z
+  static constexpr int kCopied = Scaled::kCopied;                               // scales of a step
   static_assert(cute::size(TiledMma{}) == kConsumers);
 
   // Of C: elements of a tile side by side in memory, lines of them, and how far apart lines of sums are, which keeps
@@ -127,6 +128,7 @@ struct ClusterKKernel {
     if (warp == kConsumerWarps) {
       if (cute::elect_one_sync()) load(params, shared, batch, begin, end);
       __syncwarp();
+      if constexpr (parts == 1) return;
     } else {
       multiply(params, shared, batch, begin, end);
     }
@@ -145,12 +147,12 @@ struct ClusterKKernel {
                 ceil_div(cute::get<1>(shape), cute::size<1>(Tile{})), parts * cute::get<3>(shape));
   }
 
-  /// All threads of all parts, whose writes are seen behind it.
+  /// All that write C, of all parts; what they wrote before is seen behind it.
   CUTLASS_DEVICE static void meet() {
     if constexpr (parts > 1) {
       cute::cluster_sync();
     } else {
-      __syncthreads();
+      cutlass::arch::NamedBarrier::sync(kConsumers, cutlass::arch::ReservedNamedBarriers::EpilogueBarrier);
     }
   }
 
@@ -282,12 +284,11 @@ struct ClusterKKernel {
     }
   }
 
-  /// By all threads: each part adds up four elements in so many of the tile's and writes them to C.
+  /// By all that write C: each part adds up four elements in so many of the tile's and writes them to C.
   CUTLASS_DEVICE static void add_parts(const Params& params, SharedStorage& shared, int part, int batch) {
     constexpr int kQuads = kLines * kAlong / kQuad;
     const int of_rows = cute::get<0>(params.problem_shape), of_columns = cute::get<1>(params.problem_shape);
-    for (int quad = part * static_cast<int>(MaxThreadsPerBlock) + static_cast<int>(threadIdx.x); quad < kQuads;
-         quad += parts * static_cast<int>(MaxThreadsPerBlock)) {
+    for (int quad = part * kWriters + static_cast<int>(threadIdx.x); quad < kQuads; quad += parts * kWriters) {
       const int line = quad / (kAlong / kQuad), along = quad % (kAlong / kQuad) * kQuad;
       const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{}) + (is_swapped ? along : line);
       const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{}) + (is_swapped ? line : along);
