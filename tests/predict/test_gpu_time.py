@@ -11,7 +11,7 @@ from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import Chip, chip_of
 from ckgen.families.gemm.predicted.constants import mean, shipped
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
-from ckgen.families.gemm.predicted.gpu_work import gpu_work
+from ckgen.families.gemm.predicted.gpu_work import begins_anew, gpu_work
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -143,3 +143,19 @@ def test_the_mean_of_one_is_itself() -> None:
     one = shipped()[0].constants
     found = mean([one, one])
     assert found.launch == pytest.approx(one.launch) and set(found.pipelines) == set(one.pipelines)
+
+
+def test_a_main_loop_that_begins_anew_has_launches_and_tiles_of_its_own() -> None:
+    hopper = chip("sm_90a", 132)
+    config = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.KC, swap=True)
+    stays = replace(config, schedule=CutlassSchedule.PP)
+    usual = GpuConstants(5, 1, 80, 0.9, 200, 400, 2, 0, 0.1, 3)
+    own = replace(usual, launches={"cutlass kc swap": 0.6}, tiles={"cutlass kc swap": 10.0})
+    anew, other = gpu_work(BF16, config, hopper), gpu_work(BF16, stays, hopper)
+    assert anew is not None and other is not None
+    assert begins_anew(anew.pipeline) and not begins_anew(other.pipeline)
+    many = Sizes(512, 16384, 128, 1, 1)  # 8,192 tiles: 63 of each SM, in rounds of two
+    assert gpu_time(other, many, hopper, own) == gpu_time(other, many, hopper, usual)
+    slow, fast = gpu_time(anew, many, hopper, own), gpu_time(anew, many, hopper, usual)
+    assert slow.launch == pytest.approx(0.6 * fast.launch)
+    assert slow.tiles - fast.tiles == pytest.approx(32 * 9 * 400 / hopper.mhz)

@@ -14,6 +14,7 @@ from ckgen.model.errors import InputError, UsageError
 if TYPE_CHECKING:
     from ckgen.predict.arrays import Weighed
 
+_JOURNAL = "Journals of `ckgen tune --exhaustive`: what losers of the tables' rows took; may be repeated."
 F = TypeVar("F", bound=Callable[..., Any])
 _TABLES = "Tables or folders of them; may be repeated.  [default: the shipped ones]"
 
@@ -24,6 +25,7 @@ def rows_options(function: F) -> F:
         json_option,
         click.option("--module", metavar="NAME", help="Only rows of this module, such as a8w8_blockscale."),
         click.option("--arch", metavar="GFX", help="Only rows of this arch, such as gfx942."),
+        click.option("--journal", "journals", type=PATH, multiple=True, metavar="JSONL", help=_JOURNAL),
         click.option("--tables", type=PATH, multiple=True, metavar="PATH", help=_TABLES),
     ):
         function = option(function)
@@ -40,9 +42,12 @@ def weighed_sets(params: Mapping[str, Any]) -> list[list[Weighed]]:
     from ckgen.plan.planner import make_plan
     from ckgen.predict.arrays import Weighed
     from ckgen.predict.judge import of_kinds
-    from ckgen.predict.measured import measured_sets
+    from ckgen.predict.losers import times_of_losers
+    from ckgen.predict.measured import MeasuredSet, measured_sets
     from ckgen.specs.archs import load_arch, load_archs
+    from ckgen.tune.journal import read_journals
 
+    contents = read_journals(params.get("journals", ()))
     archs = load_archs()
     asked = {load_arch(params["arch"]).name: archs[params["arch"]]} if params["arch"] else archs
     targets = tuple(Target(a.name, a.default_cu_num) for a in asked.values() if a.kind is ArchKind.GPU)
@@ -56,4 +61,9 @@ def weighed_sets(params: Mapping[str, Any]) -> list[list[Weighed]]:
     sets = [one for one in measured_sets(plan) if params["module"] in (None, one.module)]
     if not sets:
         raise UsageError("no timed row of a GEMM that ckgen builds is in these tables: see `ckgen tables stats`")
-    return of_kinds(sets, lambda one: Weighed(one, chip_of(archs[one.target.gfx], one.target)))
+
+    def weighed(one: MeasuredSet) -> Weighed:
+        lost = times_of_losers(contents, one.signature, one.target)
+        return Weighed(one, chip_of(archs[one.target.gfx], one.target), lost)
+
+    return of_kinds(sets, weighed)

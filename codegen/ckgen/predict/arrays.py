@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ckgen.families.gemm.predicted.chip import Chip
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
 from ckgen.families.gemm.predicted.gpu_work import GpuWork, gpu_work
+from ckgen.predict.losers import Lost
 from ckgen.predict.measured import MeasuredSet
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A set on its chip; `works` are the candidates', in order."""
+    """A set on its chip, and what losers took where that is known; `works` are the candidates', in order."""
 
     found: MeasuredSet
     chip: Chip
+    lost: Lost = field(default_factory=dict)
 
     @cached_property
     def works(self) -> tuple[GpuWork | None, ...]:
@@ -50,6 +52,16 @@ class Weighed:
                 sizes = replace(self._sizes, k_batch=k_batch)
                 times[:, at] = gpu_time(work, sizes, self.chip, constants, np.maximum).us
         return times
+
+    def took(self, rows: npt.NDArray[Any], candidates: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Microseconds that were measured of pairs of a row and a candidate; not a number where none were."""
+        import numpy as np
+
+        names = [(instance.name, k_batch) for instance, k_batch in self.found.candidates]
+        shapes = [replace(row.shape, batch=max(row.shape.batch, 1)) for row in self.found.rows]
+        known = [self.lost.get(shape, {}) for shape in shapes]
+        pairs = zip(rows.tolist(), candidates.tolist(), strict=True)
+        return np.array([known[row].get(names[at], np.nan) for row, at in pairs])
 
     def ranked(self, constants: GpuConstants) -> npt.NDArray[Any]:
         """Of each candidate the factor that its times are multiplied by before they are ranked."""
@@ -83,14 +95,18 @@ class Some:
     pipelines: npt.NDArray[Any]
 
     def predicted(self, constants: GpuConstants) -> npt.NDArray[Any]:
-        """Microseconds of each pair. The factor of a pipeline goes into its cycles."""
+        """Microseconds of each pair. Factors of main loops go into the numbers that they are of."""
         import numpy as np
 
-        factors: Mapping[str, float] = constants.pipelines
-        words: Sequence[str] = sorted(set(self.pipelines.tolist()))
-        slower = np.ones(len(self.pipelines))
-        for word in words:
-            slower[self.pipelines == word] = factors.get(word, 1.0)
-        work = replace(self.work, matrix=self.work.matrix * slower)
-        us: npt.NDArray[Any] = gpu_time(work, self.sizes, self.chip, constants, np.maximum).us
+        words, of = np.unique(self.pipelines, return_inverse=True)
+
+        def factors(given: Mapping[str, float]) -> npt.NDArray[Any]:
+            return np.array([given.get(word, 1.0) for word in words.tolist()])[of]
+
+        work = replace(self.work, matrix=self.work.matrix * factors(constants.pipelines))
+        own: dict[str, Any] = {
+            "launch": constants.launch * factors(constants.launches),
+            "tile": constants.tile * factors(constants.tiles),
+        }
+        us: npt.NDArray[Any] = gpu_time(work, self.sizes, self.chip, replace(constants, **own), np.maximum).us
         return us

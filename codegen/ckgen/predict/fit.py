@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ckgen.families.gemm.predicted.constants import NAMES
+from ckgen.families.gemm.predicted.constants import NAMES, OF_PIPELINES
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
+from ckgen.families.gemm.predicted.gpu_work import begins_anew
 from ckgen.model.errors import UsageError
 from ckgen.predict.arrays import Some, Weighed
 from ckgen.predict.choice import ranked
@@ -36,11 +38,11 @@ _SOFT = 0.15
 def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset()) -> GpuConstants | None:
     """Constants that fit the rows of sets of one kind but those of the layers that are held out.
 
-    A winner's time is to be met. A loser's is not known but for two things: it is no less than the winner's time, nor
-    should it be predicted before the winner. Of the rows few of each layer and M are taken, of their losers some that
-    the tables tried, drawn by a fixed seed. What times of one file have in common, its machine and its day, is fitted
-    beside and left out where rows of two files or more tell it apart. None where fewer than `LEAST_ROWS` are left.
-    UsageError without scipy.
+    A winner's time is to be met, and a loser's that is known. Of another loser two things are: it took no less than the
+    winner, nor should it be predicted before it. Of the rows few of each layer and M are taken, of their losers some
+    that the tables tried, drawn by a fixed seed. What times of one file have in common, its machine and its day, is
+    fitted beside and left out where rows of two files or more tell it apart. None where fewer than `LEAST_ROWS` are
+    left. UsageError without scipy.
     """
     import numpy as np
 
@@ -52,9 +54,10 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     if sum(one.rows for one in drawn) < LEAST_ROWS:
         return None
     words = sorted({word for one in drawn for word in one.winners.pipelines.tolist()})
+    of_loops = words, *(2 * [[word for word in words if begins_anew(word)]])  # pipelines, launches, tiles
     splits = any((one.winners.sizes.k_batch > 1).any() for one in drawn)
     names = [name for name in NAMES if splits or name != "split"]
-    start = np.log([getattr(START, name) for name in names] + [1.0] * len(words))
+    start = np.log([getattr(START, name) for name in names] + [1.0] * sum(map(len, of_loops)))
     files = _told_apart(file for one in drawn for file in one.files)
     places = [np.array([files.get(file, 0) for file in one.files]) for one in drawn]
 
@@ -63,7 +66,9 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
         given: dict[str, Any] = dict(zip(names, numbers, strict=False))
         given["apart"] = min(given["apart"], 1.0)
         fitted = {name: given.get(name, getattr(START, name)) for name in NAMES}
-        return GpuConstants(**fitted, pipelines=dict(zip(words, numbers[len(names) :], strict=True)))
+        factors = iter(numbers[len(names) :])
+        pipelines, launches, tiles = (dict(zip(some, islice(factors, len(some)), strict=True)) for some in of_loops)
+        return GpuConstants(**fitted, pipelines=pipelines, launches=launches, tiles=tiles)
 
     def errors(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         constants, common = read(values), values[len(start) :] if files else np.zeros(1)
@@ -85,17 +90,24 @@ def _told_apart(rows: Iterable[str]) -> dict[str, int]:
 def _rounded(constants: GpuConstants) -> GpuConstants:
     """Four digits: what is written is what is judged."""
     numbers: dict[str, Any] = {name: float(f"{getattr(constants, name):.4g}") for name in NAMES}
-    return GpuConstants(**numbers, pipelines={word: float(f"{x:.4g}") for word, x in constants.pipelines.items()})
+    factors: dict[str, Any] = {
+        name: {word: float(f"{x:.4g}") for word, x in getattr(constants, name).items()} for name in OF_PIPELINES
+    }
+    return GpuConstants(**numbers, **factors)
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Winners with their logarithmic times and files, and losers, each with the number of its winner and its weight."""
+    """Winners with their logarithmic times and files, and losers, each with the number of its winner and its weight.
+
+    `took`: logarithms of losers' times, not a number where none is known.
+    """
 
     winners: Some
     times: npt.NDArray[Any]
     files: tuple[str, ...]
     losers: Some
+    took: npt.NDArray[Any]
     of: npt.NDArray[Any]
     weights: npt.NDArray[Any]
 
@@ -109,7 +121,8 @@ class _Drawn:
 
         times = self.times - common
         won, lost = np.log(self.winners.predicted(constants)), np.log(self.losers.predicted(constants))
-        faster = _FASTER * self.weights * np.maximum(times[self.of] - lost, 0)
+        least = _FASTER * np.maximum(times[self.of] - lost, 0)
+        faster = self.weights * np.where(np.isnan(self.took), least, lost - self.took + common[self.of])
         before = _BEFORE * self.weights * np.maximum(won[self.of] - lost + 0.01, 0)
         return won - times, faster, before
 
@@ -132,4 +145,5 @@ def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
     at = np.array(taken)
     times = np.log([rows[index].us for index in taken])
     files = tuple(rows[index].file for index in taken)
-    return _Drawn(one.some(at, winners), times, files, one.some(at[of], losers), of, weights)
+    took = np.log(one.took(at[of], losers))
+    return _Drawn(one.some(at, winners), times, files, one.some(at[of], losers), took, of, weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from math import exp, log
@@ -14,7 +14,8 @@ from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 from ckgen.specs.archs import load_archs
 
 FOLDER = Path(__file__).parent / "fitted"
-FACTORS = ("pipelines", "kernels", "splits")
+OF_PIPELINES = ("pipelines", "launches", "tiles")
+FACTORS = (*OF_PIPELINES, "kernels", "splits")
 NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in FACTORS)
 
 
@@ -82,10 +83,14 @@ def constants_that_choose(arch: str, module: str, operand: str) -> GpuConstants 
 def mean(constants: Iterable[GpuConstants]) -> GpuConstants:
     """The geometric one of each constant; a pipeline's factor is that of those that know it. Kernels are not ranked."""
     every = list(constants)
-    words = sorted({word for one in every for word in one.pipelines})
-    factors = {word: _mean([one.pipelines[word] for one in every if word in one.pipelines]) for word in words}
     numbers: dict[str, Any] = {name: _mean([getattr(one, name) for one in every]) for name in NAMES}
-    return GpuConstants(**numbers, pipelines=factors)
+    factors: dict[str, Any] = {name: _mean_factors([getattr(one, name) for one in every]) for name in OF_PIPELINES}
+    return GpuConstants(**numbers, **factors)
+
+
+def _mean_factors(factors: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    words = sorted({word for one in factors for word in one})
+    return {word: _mean([one[word] for one in factors if word in one]) for word in words}
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -93,15 +98,16 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def document(fitted: Fitted) -> dict[str, Any]:
-    """As JSON, with its provenance."""
+    """As JSON, with its provenance; factors of launches and tiles where some main loop has one."""
     constants = {name: getattr(fitted.constants, name) for name in NAMES}
+    factors = {name: dict(getattr(fitted.constants, name)) for name in FACTORS}
     return {
         "arch": fitted.arch,
         "module": fitted.module,
         "operand": fitted.operand,
         "chooses": fitted.chooses,
         "fitted": {"rows": fitted.rows, "files": list(fitted.files)},
-        "constants": constants | {name: dict(getattr(fitted.constants, name)) for name in FACTORS},
+        "constants": constants | {name: of for name, of in factors.items() if of or name not in OF_PIPELINES[1:]},
     }
 
 

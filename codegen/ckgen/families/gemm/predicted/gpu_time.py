@@ -26,7 +26,8 @@ class GpuConstants:
     gets from L2. `memory`: the part of the peak bandwidth. `latency`: cycles of a step that residents do not share.
     `tile`: cycles before and after the loop. `store`: cycles per 64 elements of C. `reload`: the part of loads from L2
     that memory delivers again. `apart`: the part of the lesser terms that the greatest does not hide. `split`:
-    microseconds that splits of K cost. `pipelines`: a factor of `matrix` for each main loop, 1 where none is given.
+    microseconds that splits of K cost. `pipelines`: a factor of `matrix` for each main loop, 1 where none is given;
+    `launches` and `tiles` likewise of `launch` and `tile`, for main loops that begin anew with each tile.
 
     `kernels` and `splits` rank kernels, and are no part of their times: factors of a kernel's time by `kernel_of`, and
     by the number of splits of K, 1 where none is given. predict/choice.py fits them.
@@ -43,8 +44,18 @@ class GpuConstants:
     apart: float
     split: float
     pipelines: Mapping[str, float] = field(default_factory=dict)
+    launches: Mapping[str, float] = field(default_factory=dict)
+    tiles: Mapping[str, float] = field(default_factory=dict)
     kernels: Mapping[str, float] = field(default_factory=dict)
     splits: Mapping[str, float] = field(default_factory=dict)
+
+    def launch_of(self, pipeline: str) -> float:
+        """Microseconds of a launch of a kernel with this main loop."""
+        return self.launch * self.launches.get(pipeline, 1.0)
+
+    def tile_of(self, pipeline: str) -> float:
+        """Cycles before and after a loop of this kind."""
+        return self.tile * self.tiles.get(pipeline, 1.0)
 
     def rank_factor(self, config: Config, k_batch: int) -> float:
         """What the time of a kernel is multiplied by before it is ranked among others."""
@@ -96,7 +107,10 @@ def gpu_time(
     cache = steps * waves * work.loaded / constants.cache * per_us
     lds = steps * waves * work.lds * LDS * per_us
     latency = steps * rounds * constants.latency * per_us
-    tiles = (rounds * constants.tile + waves * constants.store * work.tile_m * work.tile_n / EPILOGUE) * per_us
+    launch = constants.launch_of(work.pipeline)
+    tiles = (
+        rounds * constants.tile_of(work.pipeline) + waves * constants.store * work.tile_m * work.tile_n / EPILOGUE
+    ) * per_us
     longest = larger(larger(compute, cache), larger(lds, latency))
     loop = longest + constants.apart * (compute + cache + lds + latency - longest)
     memory = _bytes(work, sizes, workgroups * steps * work.loaded, constants, larger) / (
@@ -105,9 +119,9 @@ def gpu_time(
     busy = loop + tiles
     longer = larger(busy, memory)
     split = (sizes.k_batch > 1) * constants.split
-    us = constants.launch + longer + constants.apart * (busy + memory - longer) + split
+    us = launch + longer + constants.apart * (busy + memory - longer) + split
     fill = workgroups / (waves * chip.cu_num)
-    return GpuTerms(waves, fill, compute, cache, lds, latency, tiles, memory, split, constants.launch, us)
+    return GpuTerms(waves, fill, compute, cache, lds, latency, tiles, memory, split, launch, us)
 
 
 def _bytes(

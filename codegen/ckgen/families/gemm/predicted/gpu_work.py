@@ -10,6 +10,7 @@ from ckgen.families.gemm.cutlass_config import CONSUMERS, CutlassConfig, Cutlass
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import SIMDS, Chip
 from ckgen.families.gemm.signature import GemmSignature
+from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.dtype import DType
 
@@ -91,6 +92,12 @@ def pipeline_of(config: Config) -> str:
     pipeline = getattr(config, "pipeline", None)
     word = f"v{pipeline}" if isinstance(pipeline, int) else str(pipeline or "")
     return f"{config.backend} {word}".strip()
+
+
+def begins_anew(pipeline: str) -> bool:
+    """Whether a workgroup of this main loop begins anew with each tile, where others of its backend stay and load the
+    next tile while they store one."""
+    return pipeline.startswith(f"{Backend.CUTLASS} {CutlassSchedule.KC}")
 
 
 def _waves(config: Config) -> tuple[int, int, int]:

@@ -1,0 +1,35 @@
+"""Times of losers, from journals of `ckgen tune --exhaustive`: tables tell those of winners alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from ckgen.families.gemm.signature import GemmSignature
+from ckgen.fuzz.case import parse_case
+from ckgen.fuzz.decision import target_named
+from ckgen.measure.model import MeasureStatus
+from ckgen.model.target import Target
+from ckgen.model.tuned_row import Shape
+from ckgen.tune.journal import Contents
+
+Lost = Mapping[Shape, Mapping[tuple[str, int], float]]
+"""Microseconds of a problem's kernels, by name and splits of K; a problem without a batch has a batch of one."""
+
+
+def times_of_losers(contents: Contents, signature: GemmSignature, target: Target) -> Lost:
+    """Of one signature on one target, each at the last rung that it reached."""
+    name = signature.canonical()
+    problems = {one.problem: parse_case(one.problem) for one in contents.records}
+    shapes = {
+        text: Shape(case.entries, case.m, case.n, case.k)
+        for text, case in problems.items()
+        if case.signature == name and target_named(case.target) == target
+    }
+    found: dict[Shape, dict[tuple[str, int], float]] = defaultdict(dict)
+    for record in contents.records:
+        measured = record.measured
+        if record.problem in shapes and measured.status is MeasureStatus.OK:
+            candidate = measured.candidate
+            found[shapes[record.problem]][candidate.instance, max(candidate.k_batch, 1)] = measured.median_us
+    return found
