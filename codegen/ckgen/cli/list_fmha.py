@@ -41,7 +41,7 @@ def answered(choosing: Mapping[str, Any]) -> Rows:
         for target in plan.targets:
             signature = problem.signature.resolved(archs[target.gfx].fp8_flavour)
             query = FmhaQuery(plan, target, signature, problem.shape)
-            answers[str(target)] = _answer(select(query), why_absent(query, archs[target.gfx]))
+            answers[str(target)] = _answer(select(query), why_absent(query.unit, signature, archs[target.gfx]))
         rows.append({**_row(problem), "answers": answers})
     return rows
 
