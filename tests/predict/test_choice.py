@@ -83,14 +83,21 @@ def test_a_kernel_that_tables_never_held_ranks_by_its_time_alone(drawn: Weighed)
     assert found.rank_factor(other, 1) == 1.0 and found.rank_factor(other, 2) == found.splits["2"]
 
 
-def test_ticks_are_times_with_the_ranks_of_their_kernels() -> None:
-    """But for splits, which no tick counts."""
-    ((real,),) = weighed_sets({"arch": "gfx942", "module": "a8w8_bpreshuffle", "tables": ()})
+@pytest.mark.parametrize(
+    ("arch", "module", "least_rank", "gb_per_s"),
+    [("gfx942", "a8w8_bpreshuffle", 0.9, 5300.0), ("sm_90a", "a8w8_blockscale", 0.95, 3350.0)],
+)
+def test_ticks_are_times_with_the_ranks_of_their_kernels(
+    arch: str, module: str, least_rank: float, gb_per_s: float
+) -> None:
+    """But for splits, which no tick counts; memory is the default product's."""
+    ((real, *_),) = weighed_sets({"arch": arch, "module": module, "tables": ()})
     constants = constants_that_choose(*real.found.kind)
-    assert constants is not None and min(constants.kernels.values()) < 0.9
-    works = [work_on(instance, "gfx942") for instance, _ in real.found.candidates]
+    assert constants is not None and min(constants.kernels.values()) < least_rank
+    assert bool(constants.tiles) is (arch == "sm_90a")
+    works = [work_on(instance, arch) for instance, _ in real.found.candidates]
     for shape in (Shape(0, 20480, 20480, 8192), Shape(0, 1, 512, 2048)):
-        asked = Weighed(replace(real.found, rows=(Won(shape, 0, 1.0, "asked"),)), replace(real.chip, gb_per_s=5300.0))
+        asked = Weighed(replace(real.found, rows=(Won(shape, 0, 1.0, "asked"),)), replace(real.chip, gb_per_s=gb_per_s))
         ranked_us = asked.predicted(constants)[0] * asked.ranked(constants)
         ticks = np.array([predicted_ticks(work, shape, real.chip.cu_num) for work in works])
         assert ticks / ranked_us == pytest.approx(256 * real.chip.mhz, rel=0.01)
