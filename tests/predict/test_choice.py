@@ -10,6 +10,7 @@ from ckgen.families.gemm.predicted.constants import constants_that_choose
 from ckgen.families.gemm.predicted.gpu_work import kernel_of
 from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
 from ckgen.model.tuned_row import Shape
+from ckgen.paths import root
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.choice import ranked
 from ckgen.predict.fit import START
@@ -83,6 +84,9 @@ def test_a_kernel_that_tables_never_held_ranks_by_its_time_alone(drawn: Weighed)
     assert found.rank_factor(other, 1) == 1.0 and found.rank_factor(other, 2) == found.splits["2"]
 
 
+TABLES = {"gfx942": (), "sm_90a": (root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv",)}
+
+
 @pytest.mark.parametrize(
     ("arch", "module", "least_rank", "gb_per_s"),
     [("gfx942", "a8w8_bpreshuffle", 0.9, 5300.0), ("sm_90a", "a8w8_blockscale", 0.95, 3350.0)],
@@ -91,7 +95,7 @@ def test_ticks_are_times_with_the_ranks_of_their_kernels(
     arch: str, module: str, least_rank: float, gb_per_s: float
 ) -> None:
     """But for splits, which no tick counts; memory is the default product's."""
-    ((real, *_),) = weighed_sets({"arch": arch, "module": module, "tables": ()})
+    ((real, *_),) = weighed_sets({"arch": arch, "module": module, "tables": TABLES[arch]})
     constants = constants_that_choose(*real.found.kind)
     assert constants is not None and min(constants.kernels.values()) < least_rank
     assert bool(constants.tiles) is (arch == "sm_90a")

@@ -36,13 +36,13 @@ def weighed_sets(params: Mapping[str, Any]) -> list[list[Weighed]]:
     """The rows by kind and target. InputError for wrong tables; UsageError where no row is left."""
     from ckgen import paths
     from ckgen.families.gemm.predicted.chip import chip_of
+    from ckgen.learn.losers import times_of_losers
     from ckgen.model.arch import ArchKind
     from ckgen.model.target import Target
     from ckgen.plan.options import PlanOptions
     from ckgen.plan.planner import make_plan
     from ckgen.predict.arrays import Weighed
     from ckgen.predict.judge import of_kinds
-    from ckgen.predict.losers import times_of_losers
     from ckgen.predict.measured import MeasuredSet, measured_sets
     from ckgen.specs.archs import load_arch, load_archs
     from ckgen.tune.journal import read_journals

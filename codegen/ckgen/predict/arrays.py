@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ckgen.families.gemm.predicted.chip import Chip
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
 from ckgen.families.gemm.predicted.gpu_work import GpuWork, gpu_work
-from ckgen.predict.losers import Lost
+from ckgen.model.tuned_row import Shape
 from ckgen.predict.measured import MeasuredSet
 
 if TYPE_CHECKING:
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A set on its chip, and what losers took where that is known; `works` are the candidates', in order."""
+    """A set on its chip; `works` are the candidates', in order.
+
+    `lost`: microseconds of a problem's kernels, by name and splits of K, where they are known; a problem without a
+    batch has a batch of one.
+    """
 
     found: MeasuredSet
     chip: Chip
-    lost: Lost = field(default_factory=dict)
+    lost: Mapping[Shape, Mapping[tuple[str, int], float]] = field(default_factory=dict)
 
     @cached_property
     def works(self) -> tuple[GpuWork | None, ...]:

@@ -13,12 +13,14 @@ from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.tune.journal import Contents
 
-Lost = Mapping[Shape, Mapping[tuple[str, int], float]]
-"""Microseconds of a problem's kernels, by name and splits of K; a problem without a batch has a batch of one."""
 
+def times_of_losers(
+    contents: Contents, signature: GemmSignature, target: Target
+) -> Mapping[Shape, Mapping[tuple[str, int], float]]:
+    """Microseconds of each problem's kernels, by name and splits of K, each at the last rung that it reached.
 
-def times_of_losers(contents: Contents, signature: GemmSignature, target: Target) -> Lost:
-    """Of one signature on one target, each at the last rung that it reached."""
+    Of one signature on one target; a problem without a batch has a batch of one.
+    """
     name = signature.canonical()
     problems = {one.problem: parse_case(one.problem) for one in contents.records}
     shapes = {

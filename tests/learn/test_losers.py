@@ -9,12 +9,14 @@ import numpy as np
 from ckgen.cli.predict_input import weighed_sets
 from ckgen.fuzz.case import Case
 from ckgen.measure.model import Candidate, Environment, Measured, MeasureStatus
+from ckgen.paths import root
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
 from ckgen.tune.journal import Header, Journal
 from ckgen.tune.run import NAMES
 
 BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
+TABLE = root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv"
 LOSER = f"{BLOCKS}_cutlass_64x64x128_1x1_kc2_swap"
 
 
@@ -32,7 +34,7 @@ def journal(path: Path, one: Weighed) -> Path:
 
 
 def test_losers_that_took_long_are_predicted_slower(tmp_path: Path) -> None:
-    asked = {"arch": "sm_90a", "module": "a8w8_blockscale", "tables": ()}
+    asked = {"arch": "sm_90a", "module": "a8w8_blockscale", "tables": (TABLE,)}
     ((*_, plain),) = weighed_sets(asked)
     ((first, told),) = weighed_sets({**asked, "journals": (journal(tmp_path / "j.jsonl", plain),)})
     assert not first.lost  # the other product's rows have no such times
