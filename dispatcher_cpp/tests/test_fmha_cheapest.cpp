@@ -55,7 +55,8 @@ class Draw {
     x.window_left = of({-1, -1, 0, 127, 4095}), x.window_right = of({0, 0, -1, 64});
     x.sink_tokens = rarely() ? 4 : 0;
     x.page_size = of({1, 16, 48, 128}), x.pages = of({0, 512, 8192});
-    x.total_q = 0, x.min_seqlen_k = rarely() ? 0 : x.seqlen_k, x.gaps_q = rarely(), x.finite_kv = often();
+    x.total_q = 0, x.min_seqlen_k = rarely() ? 0 : static_cast<std::int32_t>(x.seqlen_k), x.gaps_q = rarely(),
+    x.finite_kv = often();
     if (rarely()) x.split_items = 9, x.split_m0 = 64, x.split_n0 = of({64, 128, 256}), x.split_merged = rarely();
     x.seqlen_new = rarely() ? x.seqlen_k : 0, x.rotary_dim = 16;
     return x;

@@ -20,9 +20,9 @@ PAGED = ("fmha:bf16_blocktable", "--target", "gfx90a", "batch=8", "heads_q=32", 
             " 8: gemm.instance.max-m 6, gemm.instance.min-m 2",
         ),
         (
-            (*PAGED, "seqlen_k=5000", "hdim_q=128", "page_size=16"),
-            "a cache of 0 rows is not within 1 to 1048575 (rule fmha.instance.cache)",
-            " 4: fmha.instance.page-multiple 3, fmha.instance.hdim 1",
+            (*PAGED, "seqlen_k=5000", "hdim_q=256", "page_size=16"),
+            "head dimension = 256 is above 128 (rule fmha.instance.hdim)",
+            " 6: fmha.instance.hdim 6",
         ),
     ],
 )
@@ -44,4 +44,4 @@ def test_the_nearest_instance_is_told_and_the_others_are_counted(
 def test_what_a_refusal_asks_for_is_what_was_missing() -> None:
     assert run("lookup", *MX, "--shape", "16,2048,2048").exit_code == 0
     assert run("lookup", *MX, "--shape", "4,131072,16384").exit_code == 0
-    assert run("lookup", *PAGED, "seqlen_k=5000", "hdim_q=128", "page_size=16", "pages=4096").exit_code == 0
+    assert run("lookup", *PAGED, "seqlen_k=5000", "hdim_q=128", "page_size=16").exit_code == 0

@@ -82,7 +82,7 @@ class CutlassConfig(Tiled):
         return _LEAST_STAGES * (self.tile.m + self.tile.n) * self.tile.k * bits // 8
 
     def text(self) -> str:
-        """Tile, cluster, schedule with its parts of K."""
-        words = (str(self.parts) if self.schedule is CutlassSchedule.KC else "") + ("_sk" if self.stream_k else "")
-        words += "_swap" if self.swap else ""
+        """Tile, cluster, schedule with its parts of K, which only KC has."""
+        words = str(self.parts) if self.schedule is CutlassSchedule.KC or self.parts != 1 else ""
+        words += ("_sk" if self.stream_k else "") + ("_swap" if self.swap else "")
         return f"{self.tile}_{self.cluster[0]}x{self.cluster[1]}_{self.schedule}{words}"

@@ -88,10 +88,9 @@ def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: Arch
 
 @RULES.rule("cutlass.blocks", source="CUTLASS 4.2 sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling")
 def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B or, of kc, in one; one along K; no clusters
-    along M or N.
+    """Scales of 1 x 128 of A and 128 x 128 of B; tiles of whole blocks of B or, of kc, in one; one along K; no cluster.
 
-    Sums are kept twice. In a cluster compute-sanitizer sees scales written while they are read.
+    Sums are kept twice. In a cluster along M or N compute-sanitizer sees scales written while they are read.
     """
     if signature.quant is not Quant.BLOCKSCALE:
         return None
@@ -120,9 +119,10 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 
 @RULES.rule("cutlass.parts", source="dispatcher_cpp/backends/cutlass/cluster_k.hpp")
 def parts_meet_in_a_cluster(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Only of schedule kc K is in parts, as many as a cluster has workgroups. Its kernels are of 16-bit floats in rcr
-    or, swapped, of 8-bit floats with block scales; they store bare sums, and have tiles of one warpgroup; two stages
-    fit half of an SM."""
+    """Only kc has K in parts, as many as a cluster has workgroups: of 16-bit floats in rcr or of swapped blocks.
+
+    Its kernels store bare sums and have tiles of one warpgroup; two stages fit half of an SM.
+    """
     if config.schedule is not CutlassSchedule.KC:
         return exceeds(config.parts, 1, "parts of K without the schedule kc")
     beside = {
