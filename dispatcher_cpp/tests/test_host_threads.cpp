@@ -3,12 +3,14 @@
 #include "backends/host/threads.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -179,6 +181,40 @@ TEST(ThreadLimit, HoldsForItsThreadWhileItLives) {
 }
 
 #if !defined(__SANITIZE_THREAD__)
+// In a process of its own, whose pool has a thread for each CPU: ends with 0 where no worker that was woken may run on
+// its caller's.
+[[noreturn]] void wake_beside_the_caller() {
+  setenv("CKGEN_NUM_THREADS", std::to_string(host::core_count()).c_str(), 1);
+  const int all = host::all_threads();
+  sum_of_indices(20, all);  // the pool exists
+  std::atomic<int> beside{0};
+  for (int cpu = 0, tried = 0; cpu < CPU_SETSIZE && tried < 3; ++cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) continue;  // not ours
+    usleep(20'000);                                             // workers sleep
+    std::atomic<int> here{0};
+    host::parallel_for(
+        2, 2,
+        [&](std::int64_t, int slot) {
+          cpu_set_t mine;
+          if (slot != 0 && sched_getaffinity(0, sizeof mine, &mine) == 0 && !CPU_ISSET(cpu, &mine)) ++beside;
+          for (++here; here < 2;) usleep(10);
+        },
+        1e9);
+    if (--beside != 0) std::_Exit(1);
+    ++tried;
+  }
+  std::_Exit(0);
+}
+
+TEST(ParallelFor, WokenWorkersLeaveTheCpuOfTheirCaller) {
+  if (host::core_count() < 2) GTEST_SKIP() << "one CPU";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(wake_beside_the_caller(), testing::ExitedWithCode(0), "");
+}
+
 TEST(ParallelFor, WorksAndExitsInAForkedChild) {
   ASSERT_EQ(sum_of_indices(20, kThreads), 210);
   const pid_t child = fork();
