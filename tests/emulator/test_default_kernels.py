@@ -27,7 +27,7 @@ PADDED = CkTileConfig(
 FLATMM = CkTileConfig(
     Tile(32, 64, 64), (1, 4, 1), Tile(16, 16, 32), TilePipeline.FLATMM, pad_m=True, pad_n=True, pad_k=True
 )
-"""In all variants it is that of tests/build/inspect/recorded_set.json, which CI compiles anyway."""
+"""In all variants it is that of tests/build/inspect/recorded_set.json."""
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,11 @@ FLATMM = CkTileConfig(
             (GemmProblem(Shape(0, 70, 77, 133)), GemmProblem(Shape(0, 5, 130, 129), seed=4)),
             marks=pytest.mark.long,  # test_multi_abd.py fuses it with more
         ),
-        (
+        pytest.param(
             "gemm_bf16_rcr_preshuffle",
             FLATMM,
             (GemmProblem(Shape(0, 45, 80, 224)), GemmProblem(Shape(0, 33, 144, 224), seed=4)),
+            marks=pytest.mark.long,
         ),
         (
             "gemm_fp16_int4_fp16_rcr_bias",

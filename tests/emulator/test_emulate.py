@@ -164,7 +164,7 @@ def test_splits_of_k_are_summed(folder: Path) -> None:
 
 @pytest.mark.amd
 @pytest.mark.cpp
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_odd_number_of_warp_tiles_is_stored_where_it_belongs(folder: Path) -> None:
     problems = (GemmProblem(Shape(0, 48, 64, 512)), GemmProblem(Shape(0, 65, 128, 512), seed=3))
     results = emulate([request(FLATMM, "gfx950", *problems)], runtime(folder), context(), RunOptions())

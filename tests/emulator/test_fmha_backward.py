@@ -35,7 +35,7 @@ GROUPED = FmhaProblem((37, 37), (45, 45), 4, 2, 32, 32, FmhaCorner.TOP_LEFT, 7, 
 
 @pytest.mark.amd
 @pytest.mark.cpp
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 3])
 def test_gradients_are_within_their_bounds_in_any_order_of_waves(
     seed: int, tmp_path_factory: pytest.TempPathFactory

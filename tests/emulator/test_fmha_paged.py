@@ -23,7 +23,7 @@ from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.unit_run import run_call
 
-pytestmark = [pytest.mark.amd, pytest.mark.slow]
+pytestmark = [pytest.mark.amd, pytest.mark.long]
 
 PIPELINE, WARP_TILE = FmhaPipeline.QR_PAGEDKV, Tile(32, 32, 16)
 CONFIG = CkTileFmhaConfig(

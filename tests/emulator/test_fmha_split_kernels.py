@@ -23,7 +23,7 @@ from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen_emulator.fmha.run import FmhaKernel, run_fmha
 from ckgen_emulator.gemm.problem import Data
 
-pytestmark = [pytest.mark.amd, pytest.mark.slow]
+pytestmark = [pytest.mark.amd, pytest.mark.long]
 
 CONFIG = CkTileFmhaConfig(
     FmhaPipeline.QR_SPLITKV, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16), pad_hdim_q=False, pad_hdim_v=False

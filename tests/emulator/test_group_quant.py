@@ -37,18 +37,19 @@ def instance(name: str, arch: str) -> Instance:
     return make_instance(signature, config, archs=(arch,))
 
 
-def test_exact_and_without_findings(tmp_path: Path) -> None:
-    """A's scales on gfx950 and B's over int4 on gfx942: kernels of the default set, which a build has anyway."""
-    wanted = (
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
         ("gemm_fp8_ocp_bf16_rcr_blockscale_scales_a_128x128", "gfx950"),
-        ("gemm_fp8_fnuz_int4_bf16_rcr_blockscale_scales_b_1x128", "gfx942"),
-    )
-    requests = [
-        Request(GemmKernel(instance(name, arch), arch, ()), load_arch(arch).default_cu_num, PROBLEMS)
-        for name, arch in wanted
-    ]
-    results = list(emulate(requests, runtime(tmp_path), context(), RunOptions()))
-    assert len(results) == 6
+        pytest.param("gemm_fp8_fnuz_int4_bf16_rcr_blockscale_scales_b_1x128", "gfx942", marks=pytest.mark.long),
+    ],
+    ids=["scales of A", "scales of B over int4"],
+)
+def test_exact_and_without_findings(name: str, arch: str, tmp_path: Path) -> None:
+    """Kernels of the default set."""
+    request = Request(GemmKernel(instance(name, arch), arch, ()), load_arch(arch).default_cu_num, PROBLEMS)
+    results = list(emulate([request], runtime(tmp_path), context(), RunOptions()))
+    assert len(results) == 3
     for found in results:
         assert found.ok, found.to_json(stats=False)
         assert found.gpu is not None and found.twin is not None

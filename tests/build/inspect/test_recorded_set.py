@@ -1,8 +1,14 @@
-"""A few real kernels, compiled: they pass the gate, and their figures are those recorded for this compiler."""
+"""A few real kernels, compiled: they pass the gate, and their figures are those recorded for this compiler. Those that
+only -m long compiles are made of what they were when it did."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +16,7 @@ import pytest
 from amd_support import amd_toolchain, missing
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
+from ckgen.build.compile import device_job
 from ckgen.build.inspect.recorded import Record, compare, load_records, recorded_file, text_of
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome, default_limits
@@ -26,6 +33,8 @@ pytestmark = [pytest.mark.amd, pytest.mark.slow]
 
 Kernels = dict[str, list[str]]
 SETS: dict[str, Kernels] = json.loads(Path(__file__).with_name("recorded_set.json").read_text())
+LONG = Path(__file__).with_name("long_set.json")
+"""Digests of what the kernels of the set `long` are made of, when they were last compiled and executed."""
 SOURCE = "tests/build/inspect/test_recorded_set.py --update-goldens"
 
 
@@ -34,27 +43,52 @@ def places(kernels: Kernels) -> set[tuple[str, str]]:
     return {(kernel, arch) for kernel, archs in kernels.items() for arch in archs}
 
 
-def built(kernels: Kernels) -> list[Result]:
-    """Every one on its archs, from the build's own cache where it is there."""
-    archs = load_archs()
-    cache = Cache(default_cache())
+@cache
+def planned(name: str) -> tuple[Planned, ...]:
+    """Every kernel of a set on each of its archs."""
+    kernels, archs = SETS[name], load_archs()
     targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in sorted(set().union(*kernels.values())))
     options = PlanOptions(targets=targets, ops=frozenset(FAMILIES), tuning=tuning_or_shipped(()), every_count=True)
-    wanted = wanted_kernels(options, KernelFilter(tuple(kernels), None), archs, cache.folder)
-    planned = tuple(one for one in wanted.kernels if one.arch in kernels[one.kernel])
-    assert sorted((one.kernel, one.arch) for one in planned) == sorted(places(kernels))
+    wanted = wanted_kernels(options, KernelFilter(tuple(kernels), None), archs, default_cache())
+    found = tuple(one for one in wanted.kernels if one.arch in kernels[one.kernel])
+    assert sorted((one.kernel, one.arch) for one in found) == sorted(places(kernels))
+    return found
+
+
+def built(kernels: Iterable[Planned]) -> list[Result]:
+    """From the build's own cache where they are there."""
     found: list[Result] = []
 
     def heard(planned: Planned, result: Result, outcome: Outcome | None) -> None:
         found.append(result)
 
-    build_planned(planned, amd_toolchain(), archs, cache, default_limits(None), heard, Progress())
+    cache, limits = Cache(default_cache()), default_limits(None)
+    build_planned(kernels, amd_toolchain(), load_archs(), cache, limits, heard, Progress())
     return [result for result in found if result.figures is not None]
+
+
+def own_headers(text: str, folders: tuple[Path, ...], seen: set[Path]) -> Iterator[Path]:
+    """The project's own headers that a text includes, and those that these include."""
+    for name in re.findall(r'^\s*#\s*include\s*["<]([^">]+)', text, re.MULTILINE):
+        path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if path is not None and path not in seen:
+            seen.add(path)
+            yield path
+            yield from own_headers(path.read_text(encoding="utf-8"), folders, seen)
+
+
+def digest(kernel: Planned) -> str:
+    """Of all that a kernel is compiled from: text, command, compiler and CK by their ids, and our headers."""
+    job = device_job(kernel.unit, amd_toolchain())
+    total = hashlib.sha256(job.key.encode())
+    for path in own_headers(kernel.text, job.own, set()):
+        total.update(path.read_bytes())
+    return total.hexdigest()[:16]
 
 
 @pytest.mark.parametrize("name", ["kernels", pytest.param("long", marks=pytest.mark.long)])
 def test_figures_are_those_recorded_for_this_compiler(name: str, request: pytest.FixtureRequest) -> None:
-    results = built(SETS[name])
+    results = built(planned(name))
     assert [finding for result in results for finding in result.errors] == []
     records = {(result.kernel, result.arch): Record.of(result.entry(), result.flags) for result in results}
     assert records.keys() == places(SETS[name])
@@ -64,7 +98,25 @@ def test_figures_are_those_recorded_for_this_compiler(name: str, request: pytest
         recorded_file(compiler).parent.mkdir(exist_ok=True)
         known = {place: one for place, one in {**(known or {}), **records}.items() if place in of_all}
         recorded_file(compiler).write_text(text_of(known.values(), compiler, SOURCE), encoding="utf-8")
+        if name == "long":
+            digests = {f"{one.kernel} on {one.arch}": digest(one) for one in planned(name)}
+            LONG.write_text(json.dumps(digests, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if known is None:
         missing(f"no figures are recorded for {compiler}")
     assert known.keys() == of_all
     assert [str(finding) for record in records.values() for finding in compare(record, compiler)] == []
+
+
+def test_kernels_that_only_long_tests_compile_are_made_of_what_they_were() -> None:
+    recorded = json.loads(LONG.read_text(encoding="utf-8"))
+    changed = {place for one in planned("long") if recorded.get(place := f"{one.kernel} on {one.arch}") != digest(one)}
+    again = "pytest -m long tests/emulator && pytest -m long --update-goldens tests/build/inspect"
+    assert not changed, f"no longer what was executed: {', '.join(sorted(changed))}; run {again}"
+    assert len(recorded) == len(planned("long"))
+
+
+def test_a_changed_header_is_seen() -> None:
+    kernel, folders = planned("long")[0], device_job(planned("long")[0].unit, amd_toolchain()).own
+    headers = list(own_headers(kernel.text, folders, set()))
+    assert any(path.name == "library.hpp" for path in headers) and len(headers) > 3
+    assert digest(replace(kernel, text=kernel.text + "\n")) != digest(kernel)
