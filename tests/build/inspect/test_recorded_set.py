@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from amd_support import amd_toolchain, missing
+from ckgen import paths
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
 from ckgen.build.compile import device_job
@@ -115,8 +116,11 @@ def test_kernels_that_only_long_tests_compile_are_made_of_what_they_were() -> No
     assert len(recorded) == len(planned("long"))
 
 
-def test_a_changed_header_is_seen() -> None:
-    kernel, folders = planned("long")[0], device_job(planned("long")[0].unit, amd_toolchain()).own
-    headers = list(own_headers(kernel.text, folders, set()))
-    assert any(path.name == "library.hpp" for path in headers) and len(headers) > 3
+def test_a_changed_text_and_a_changed_header_are_seen(tmp_path: Path) -> None:
+    kernel = next(one for one in planned("long") if "qr_pagedkv" in one.kernel)
     assert digest(replace(kernel, text=kernel.text + "\n")) != digest(kernel)
+    headers = list(own_headers(kernel.text, device_job(kernel.unit, amd_toolchain()).own, set()))
+    assert headers and all(path.is_relative_to(paths.dispatcher_dir()) for path in headers)
+    (tmp_path / "a.hpp").write_text('#include "b.hpp"\n#include <vector>\n', encoding="utf-8")
+    (tmp_path / "b.hpp").write_text("  # include <a.hpp>\n", encoding="utf-8")
+    assert list(own_headers('#include "a.hpp"', (tmp_path,), set())) == [tmp_path / "a.hpp", tmp_path / "b.hpp"]
