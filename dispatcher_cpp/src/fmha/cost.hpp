@@ -144,7 +144,7 @@ class FmhaWork {
   /// Rounds of workgroups times keys and products of one, what it costs to write and combine partial results, then how
   /// many sizes are padded: what computes least, and of equals what checks least; at most 2^128 - 1. Kernels that read
   /// schedules share the columns that rows see among splits, others all keys: then only those splits work that see a
-  /// column, and all write their part. In line: a call takes a third of its time.
+  /// column, and all write their part. In line, as a search asks up to four times.
   [[gnu::always_inline]] Wide cost(std::uint64_t splits) const noexcept {
     constexpr std::uint64_t kPart = FmhaSplitCost{}.item_row + FmhaSplitCost{}.partial_row;  // columns
     const bool combines = splits > 1 || c_.always_combines;
