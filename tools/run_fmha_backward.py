@@ -45,8 +45,6 @@ KERNELS = (
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad8_32x128x32x96_2_grouped"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_16x64x32x256_1_grouped"),
     ("gfx942", "fmha_bf16_bwd_masked_elementwise_ck_tile_bwd_pad0_32x128x32x64_1_grouped"),
-    ("gfx942", "fmha_fp16_bwd_varlen_masked_elementwise_dropout_ck_tile_bwd_pad8_32x128x64x32_2"),
-    ("gfx942", "fmha_fp32_bwd_elementwise_ck_tile_bwd_pad1_16x64x16x64_1_grouped"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_ck_tile_bwd_pad8_16x128x32x128_1_grouped"),
     ("gfx942", "fmha_fp16_bwd_varlen_masked_ck_tile_bwd_pad8_32x128x32x64_1_grouped_ordered"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_dropout_ck_tile_bwd_pad1_32x128x32x64_1_grouped"),
