@@ -3,9 +3,9 @@
     python benchmarks/all.py [--only NAME ...] [--threads N] [--quick]
     python benchmarks/all.py --check | --render
 
---quick shows that each of them works and renews nothing. --check says what page, JSON and the commands that documents
-name do not have in common; --render renews the page alone. A benchmark that fails keeps its rows. Exit: 0, 1 where one
-failed or something differs.
+Rows of other CPUs stay. --quick shows that each of them works and renews nothing. --check says what page, JSON and the
+commands that documents name do not have in common; --render renews the page alone. A benchmark that fails keeps its
+rows. Exit: 0, 1 where one failed or something differs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from page import BENCHMARKS, FIGURES, PAGE, problems, read_rows, rendered, text_of
+from page import BENCHMARKS, FIGURES, PAGE, problems, read_rows, rendered, renewed, text_of
 from support import ROOT, Row
 
 
@@ -55,8 +55,8 @@ def run_all(names: tuple[str, ...], threads: int, *, quick: bool) -> list[str]:
         if done.returncode != 0:
             failed.append(name)
         elif not quick:
-            others = [row for row in read_rows() if not row.name.startswith(f"{name}.")]
-            FIGURES.write_text(text_of([*others, *(Row(**row) for row in json.loads(done.stdout))]), encoding="utf-8")
+            made = (Row(**row) for row in json.loads(done.stdout))
+            FIGURES.write_text(text_of(renewed(read_rows(), made, name)), encoding="utf-8")
     print(f"all: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     return failed
 

@@ -1,6 +1,7 @@
 """docs/benchmarks.json and the tables of docs/benchmarks.md: one row for each figure, and the page made of the rows.
 
-A block of the page stands between `<!-- figures: NAME -->` and `<!-- end -->` and holds what `benchmarks/NAME.py` said.
+A block of the page stands between `<!-- figures: NAME -->` and `<!-- end -->` and holds what `benchmarks/NAME.py` said,
+a table for each CPU.
 All else on the page is written by hand, and quotes no figure that no row has.
 """
 
@@ -49,7 +50,14 @@ def rendered(page: str, rows: Iterable[Row]) -> str:
     of: dict[str, list[Row]] = {}
     for row in rows:
         of.setdefault(_benchmark(row), []).append(row)
-    return _BLOCK.sub(lambda found: found[1] + "\n".join(_table(of.get(found[2], []))) + found[3], page)
+    return _BLOCK.sub(lambda found: found[1] + "\n".join(_tables(of.get(found[2], []))) + found[3], page)
+
+
+def renewed(known: Iterable[Row], found: Iterable[Row], benchmark: str) -> list[Row]:
+    """All rows, those of a run in place of the benchmark's on its CPU."""
+    made = list(found)
+    cpus = {row.cpu for row in made}
+    return [*(row for row in known if _benchmark(row) != benchmark or row.cpu not in cpus), *made]
 
 
 def problems(page: str, rows: list[Row], documents: dict[str, str]) -> Iterator[str]:
@@ -94,15 +102,20 @@ def _figures(row: Row) -> Iterator[str]:
         yield f"{row.ratio:g}×"
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
-    """Where the rows were made, the table, and what ours loses."""
+def _tables(rows: list[Row]) -> Iterator[str]:
+    """A table for each CPU."""
     if not rows:
         yield "Not measured yet.\n"
-        return
+    for cpu in _seen(rows, "cpu"):
+        yield from _table([row for row in rows if row.cpu == cpu])
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    """Where the rows were made, the table, and what ours loses."""
     script, threads = _benchmark(rows[0]), ", ".join(_seen(rows, "threads"))
     versions = sorted({f"{name} {version}" for row in rows for name, version in row.versions.items()})
     loads = [row.load for row in rows]
-    told = f"`python benchmarks/{script}.py` on {'; '.join(_seen(rows, 'cpu'))}; {threads} threads; "
+    told = f"`python benchmarks/{script}.py` on {rows[0].cpu}; {threads} threads; "
     yield _WRAPPER.fill(f"{told}{', '.join(versions)}; load {min(loads):g} to {max(loads):g}.") + "\n"
     compared = any(row.peers for row in rows)
     yield "| figure | what | ours |" + (" best peer | ratio | others |" if compared else "")

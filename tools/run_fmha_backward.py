@@ -42,6 +42,9 @@ KERNELS = (
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_16x128x32x128_1"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_32x128x64x32_2_grouped"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_32x128x64x32_2_grouped_ordered"),
+    ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad8_32x128x32x96_2_grouped"),
+    ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_16x64x32x256_1_grouped"),
+    ("gfx942", "fmha_bf16_bwd_masked_elementwise_ck_tile_bwd_pad0_32x128x32x64_1_grouped"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_ck_tile_bwd_pad8_16x128x32x128_1_grouped"),
     ("gfx942", "fmha_fp16_bwd_varlen_masked_ck_tile_bwd_pad8_32x128x32x64_1_grouped_ordered"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_dropout_ck_tile_bwd_pad1_32x128x32x64_1_grouped"),
@@ -56,8 +59,8 @@ Written by `tools/run_fmha_backward.py --out docs/amd/families`; `fmha_bwd.json`
 with the pinned toolchain; the C++ dispatcher chooses it, plans it and runs every stage of the plan, with all checks, on
 small problems (`emulator/ckgen_emulator/fmha/backward.py`: tiles that are whole and not, heads that share K and V,
 windows from both corners, unequal and empty sequences, head dims below the tile's, and drawn ones), each in two orders
-of waves. dQ, dK and dV are held against NumPy in double precision with a derived bound, and what does not count must
-not be written. Nothing here ran on hardware.
+of waves. dQ, dK, dV and the dbias of a bias are held against NumPy in double precision with a derived bound, and what
+does not count must not be written. Nothing here ran on hardware.
 
 *Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: problems whose every element is
 within its bound, of all. *Findings*: what the emulator's checks found, and in how many problems. `lds_race` is harmless

@@ -69,6 +69,27 @@ TEST(FmhaBackwardLimits, HeadsAndOptions) {
             "the slopes are null");
 }
 
+TEST(FmhaBackwardLimits, ABiasWithItsGradient) {
+  const auto biased = [](const std::function<void(Case&)>& change) {
+    return after([&](Case& x) {
+      x.limits.traits.bias = FmhaBias::elementwise;
+      x.args.bias = x.args.dbias = memory;
+      x.args.bias_strides = x.args.dbias_strides = {201, 201 * 5, std::int64_t{1} << 40};
+      change(x);
+    });
+  };
+  EXPECT_EQ(biased([](Case&) {}), "") << "heads and sequences any number of elements apart";
+  EXPECT_EQ(biased([](Case& x) { x.args.bias = nullptr; }), "bias is null");
+  EXPECT_EQ(biased([](Case& x) { x.args.dbias = nullptr; }), "dbias is null");
+  const std::string shared = "a bias that rows, heads or sequences share: this kernel sums no dbias, host kernels do";
+  EXPECT_EQ(biased([](Case& x) { x.args.bias_strides.row = 0; }), shared);
+  EXPECT_EQ(biased([](Case& x) { x.args.bias_strides.head = 0; }), shared);
+  EXPECT_EQ(biased([](Case& x) { x.args.bias_strides.batch = 0; }), shared);
+  EXPECT_EQ(biased([](Case& x) { x.args.bias_strides.batch = 0, x.shape.batch = 1; }), "") << "of one sequence";
+  EXPECT_EQ(biased([](Case& x) { x.args.dbias_strides.row = std::int64_t{1} << 31; }),
+            "a stride of dbias of 2147483648: ck_tile counts in 32 bits");
+}
+
 TEST(FmhaBackwardLimits, Tensors) {
   EXPECT_EQ(after([](Case& x) { x.args.dout = nullptr; }), "dO is null");
   EXPECT_EQ(after([](Case& x) { x.args.lse = nullptr; }), "lse is null");

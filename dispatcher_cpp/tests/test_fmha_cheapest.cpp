@@ -46,11 +46,11 @@ class Draw {
 
   FmhaShape shape() {
     const std::int64_t most = 2147483647;
-    FmhaShape x =
-        tiny::sizes(of<std::int64_t>({1, 2, 16, 300}), 32, of({1, 4, 32}), of<std::int64_t>({1, 1, 4, 100, 1024, 5000}),
-                    of<std::int64_t>({0, 1, 77, 1024, 8192, 131072}), of({64, 72, 80, 128, 256}), 64);
+    FmhaShape x = tiny::sizes(of<std::int64_t>({1, 2, 16, 300}), 32, of({1, 4, 32}),
+                              of<std::int64_t>({1, 4, 80, 100, 1024, 5000}),
+                              of<std::int64_t>({0, 1, 77, 160, 1024, 8256, 131072}), of({64, 72, 80, 128, 256}), 64);
     x.hdim_v = rarely() ? 40 : x.hdim_q;
-    if (rarely()) x.batch = x.seqlen_q = x.seqlen_k = most;
+    if (rarely()) x.batch = x.seqlen_q = x.seqlen_k = of<std::int64_t>({1 << 14, 1 << 20, most});
     x.corner = of({FmhaCorner::top_left, FmhaCorner::bottom_right});
     x.window_left = of({-1, -1, 0, 127, 4095}), x.window_right = of({0, 0, -1, 64});
     x.sink_tokens = rarely() ? 4 : 0;

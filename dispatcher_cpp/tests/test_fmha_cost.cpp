@@ -96,6 +96,12 @@ TEST(FmhaCost, OfSplitsHasTheLongestPartAndTheCombining) {
   EXPECT_TRUE(cost_of(always, x, 10) == (detail::Wide{1} * 128 * (1024 + 4) + (1 << 14)) * 256 * 8 + 4);
 }
 
+TEST(FmhaCost, SplitsBehindTheLastKeyWriteWithoutWorking) {
+  // 6 splits of 2 of 10 keys: 5 of them, on 5 CUs, work in a round, all write in two.
+  const FmhaShape x = sizes(1, 1, 1, 1, 10, 128, 128);
+  EXPECT_TRUE(cost_of(split(64, 2, 8), x, 5, 6) == (detail::Wide{128} * (2 + 2 * 4) + (1 << 14)) * 256 * 8 + 4);
+}
+
 TEST(FmhaCost, MergedHeadsAreRowsOfOneTile) {
   FmhaConfig merged = split(64, 64, 8);
   merged.merge_heads = true;

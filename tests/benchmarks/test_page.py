@@ -8,7 +8,7 @@ from pathlib import Path
 
 import page
 import pytest
-from page import BENCHMARKS, PAGE, problems, read_rows, rendered, text_of
+from page import BENCHMARKS, PAGE, problems, read_rows, rendered, renewed, text_of
 from support import ROOT, Row, Run
 
 from ckgen.measure.timing import Sample
@@ -37,7 +37,7 @@ def test_page_json_and_the_commands_of_all_documents_agree() -> None:
 def test_every_benchmark_has_rows_that_say_where_and_how_they_were_made() -> None:
     rows = read_rows()
     assert {row.name.split(".")[0] for row in rows} == {*BENCHMARKS} - NOT_MEASURED
-    assert len({row.name for row in rows}) == len(rows)
+    assert len({(row.name, row.cpu) for row in rows}) == len(rows)
     for row in rows:
         assert row.cpu and row.threads and row.versions and row.command, row.name
         assert row.command.endswith(f" --only {row.name.split('.')[1]}"), row.name
@@ -61,6 +61,14 @@ def test_a_table_says_what_ours_loses(row: Row) -> None:
     found = rendered(BLOCKS, [row, lost])
     assert "Ours is slower than the best peer in 1 of 2: fp32." in found
     assert "| 2 ms | torch 3 ms | 1.5× | numpy 4 ms; other: not offered by other |" in found
+
+
+def test_rows_of_another_cpu_are_a_table_of_their_own_and_stay(row: Row) -> None:
+    other = replace(row, cpu="a CPU", ours=7)
+    found = rendered(BLOCKS, [row, other])
+    assert found.count("| figure | what |") == 2 and "on a CPU; 2 threads" in found
+    again, elsewhere = replace(row, ours=8), replace(row, name="fmha.bf16")
+    assert renewed([row, other, elsewhere], [again], "gemm") == [other, elsewhere, again]
 
 
 def test_a_page_that_is_not_of_the_json_is_seen(row: Row) -> None:

@@ -15,7 +15,7 @@ from ckgen.families.fmha.backward_operands import make_backward_operands
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.operands import Lengths
 from ckgen.families.fmha.reference_backward import expect_backward
-from ckgen.families.fmha.signature import parse_canonical
+from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
 from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen_emulator.bindings import Options
@@ -29,6 +29,7 @@ from ckgen_emulator.production.model import Output, Values, compare
 SIGNATURE = parse_canonical("fmha_bf16_bwd_masked")
 CONFIG = CkTileBackwardConfig(0, 32, 128, 64, 32, 2, grouped=True)
 INSTANCE = make_instance(SIGNATURE, CONFIG, ("gfx942",))
+BIASED = parse_canonical("fmha_bf16_bwd_masked_elementwise")
 STAGES = ["dot_do_o", "dq_dk_dv", "sum_heads", "convert_dq"]
 GROUPED = FmhaProblem((37, 37), (45, 45), 4, 2, 32, 32, FmhaCorner.TOP_LEFT, 7, 3, seed=4, data=Data.RANDOM)
 
@@ -71,8 +72,20 @@ def test_ordered_kernels_give_the_same_bits_in_any_order_of_waves(tmp_path_facto
     assert len(bits(CONFIG)) > 1
 
 
-def outputs(problem: FmhaProblem) -> dict[str, Output]:
-    return {one.name: one for one in backward_data(SIGNATURE, problem)[3]}
+@pytest.mark.amd
+@pytest.mark.cpp
+@pytest.mark.long
+def test_a_bias_has_its_gradient_where_tiles_are_left_out_too(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Of what a mask hides dbias is 0: ck_tile visits no tile without a score that is seen."""
+    instance = make_instance(BIASED, CONFIG, ("gfx942",))
+    cases = backward_cases(BIASED, CONFIG)
+    where = runtime(tmp_path_factory.getbasetemp())
+    for problem, found in zip(cases, dispatched(instance, "gfx942", cases, where, context(), seed=1), strict=True):
+        assert found.right and found.findings in ((), ("lds_race",)) and "dbias" in found.wrong, problem
+
+
+def outputs(problem: FmhaProblem, signature: FmhaSignature = SIGNATURE) -> dict[str, Output]:
+    return {one.name: one for one in backward_data(signature, problem)[3]}
 
 
 def planted(problem: FmhaProblem) -> Iterator[tuple[str, str, Values]]:
@@ -109,6 +122,20 @@ def test_planted_errors_are_told() -> None:
     for what, name, values in found:
         wrong = replace(given[name], actual=values.astype(given[name].actual.dtype))
         assert compare(wrong).wrong, (what, name)
+
+
+def test_planted_errors_of_dbias_are_told() -> None:
+    """What nobody sees is not written; a tile is dropped; dS has the scale of scores; a mask is off by one."""
+    given = outputs(GROUPED, BIASED)["dbias"]
+    right = np.asarray(given.expected, np.float64)
+    counted = np.isfinite(right)
+    hidden, dropped = right.copy(), np.where(counted, right, 0.0)
+    hidden[np.flatnonzero(right == 0.0)[0]] = np.nan
+    dropped[np.flatnonzero(right > 0.0)[:16]] = 0.0
+    off = outputs(replace(GROUPED, window_left=GROUPED.window_left + 1), BIASED)["dbias"].expected
+    assert compare(replace(given, actual=given.expected.astype(given.actual.dtype))).wrong == 0
+    for wrong in (hidden, dropped, right / np.sqrt(GROUPED.hdim_q), off):
+        assert compare(replace(given, actual=wrong.astype(given.actual.dtype))).wrong
 
 
 def test_one_launch_of_them_is_refused() -> None:

@@ -58,7 +58,8 @@ struct FmhaBackwardArgs {
   Kargs kargs;
   const std::int32_t* seqlen_k;  // [batch], of batches; null: all of K
   FmhaBackwardPlace lse, delta, dq, dk, dv;
-  std::int64_t dq_part;  // from tile to tile of keys
+  std::int64_t dq_part;           // from tile to tile of keys
+  FmhaBackwardPlace bias, dbias;  // of elements
 };
 
 /// What dot_do_o and convert_dq take: ck_tile's arguments without the distances in the workspace, which stand here.
@@ -72,15 +73,17 @@ template <FmhaBackwardTile kConfig>
 struct FmhaBackward {
   static constexpr FmhaTraits kTraits = kConfig.traits;
   static_assert(kTraits.entry == FmhaEntry::backward && !kTraits.softcap && !kTraits.sink);
-  static_assert(kTraits.dropout != FmhaDropout::randval && kTraits.bias != FmhaBias::elementwise);
+  static_assert(kTraits.dropout != FmhaDropout::randval);
 
   using Q = Element<kConfig.type>;
   using Gradient = std::conditional_t<kConfig.grouped, float, Q>;  // of K and V
   static constexpr bool kWide = kConfig.type == DType::fp32, kPads = kConfig.pad != 0;
-  static constexpr index_t kRowsAtOnce = 64, kThreads = 256;  // of dot_do_o and convert_dq
-  static constexpr index_t kDepth = kWide ? 16 : 32;          // of a warp tile
-  static constexpr auto kBias = kTraits.bias == FmhaBias::alibi ? ck_tile::BlockAttentionBiasEnum::ALIBI
-                                                                : ck_tile::BlockAttentionBiasEnum::NO_BIAS;
+  static constexpr index_t kRowsAtOnce = 64, kThreads = 256;              // of dot_do_o and convert_dq
+  static constexpr index_t kDepth = kWide ? 16 : 32;                      // of a warp tile
+  static constexpr bool kBiased = kTraits.bias == FmhaBias::elementwise;  // dbias too
+  static constexpr auto kBias = kBiased                           ? ck_tile::BlockAttentionBiasEnum::ELEMENTWISE_BIAS
+                                : kTraits.bias == FmhaBias::alibi ? ck_tile::BlockAttentionBiasEnum::ALIBI
+                                                                  : ck_tile::BlockAttentionBiasEnum::NO_BIAS;
 
   using Scores = ck_tile::sequence<1, 4, 1>;
   using Keys = ck_tile::sequence<4, 1, 1>;
@@ -92,7 +95,7 @@ struct FmhaBackward {
                                                   kConfig.m0, kConfig.k4, kConfig.hdim, kConfig.hdim>,
                                 Scores, Deep, Keys, Flat, Scores, Deep, Keys, Flat, Rows,
                                 ck_tile::sequence<16, 16, ck_tile::min(kDepth, kConfig.k4)>>;
-  using Traits = ck_tile::TileFmhaBwdTraits<kConfig.pad, kConfig.pad, kBias, /*bias gradient*/ false, 1>;
+  using Traits = ck_tile::TileFmhaBwdTraits<kConfig.pad, kConfig.pad, kBias, kBiased, 1>;
   using Dropout = ck_tile::BlockDropoutBwd<kTraits.dropout == FmhaDropout::philox, /*of 32 rows*/ false, false>;
   using Mask = ck_tile::SimplifiedGenericAttentionMask<kTraits.masked>;
   using Problem =
@@ -156,13 +159,18 @@ struct FmhaBackward {
     kargs.dv_ptr = at<Gradient>(kargs.dv_ptr, offset(args.dv));
     const index_t first = static_cast<index_t>(blockIdx.x) * kConfig.n0;
     if (keys <= first) return;
+    const index_t last = ck_tile::min(keys, first + kConfig.n0);
+    if constexpr (kBiased) {
+      kargs.bias_ptr = at<Q>(kargs.bias_ptr, offset(args.bias));
+      kargs.dbias_ptr = at<Q>(kargs.dbias_ptr, offset(args.dbias));
+      if constexpr (kTraits.masked) zero_unseen(kargs, rows, keys, first, last);
+    }
     if (rows != 0) return Kernel{}(kargs);
     // keys that no row sees; ck_tile writes nothing here, or what it read of rows that are not there
     std::int64_t start = 0;
     if constexpr (kTraits.varlen) start = kargs.seqstart_k_ptr[b];
-    const index_t last = ck_tile::min(keys, first + kConfig.n0);
-    zero(kargs.dk_ptr, start, first, last, kargs.stride_dk, kargs.hdim_q);
-    zero(kargs.dv_ptr, start, first, last, kargs.stride_dv, kargs.hdim_v);
+    zero<Gradient>(kargs.dk_ptr, start, first, last, kargs.stride_dk, 0, kargs.hdim_q);
+    zero<Gradient>(kargs.dv_ptr, start, first, last, kargs.stride_dv, 0, kargs.hdim_v);
   }
 
  private:
@@ -185,12 +193,26 @@ struct FmhaBackward {
     using Typed = std::conditional_t<std::is_same_v<Pointer, void*>, T*, const T*>;
     return static_cast<Typed>(base) + elements;
   }
+  /// dbias where a mask has ck_tile leave tiles of rows out: it writes those of [begin, end) alone.
+  template <class Kargs>
+  CK_TILE_DEVICE static void zero_unseen(const Kargs& kargs, index_t rows, index_t keys, index_t first, index_t last) {
+    const auto mask = ck_tile::make_generic_attention_mask_from_lr_window<Mask>(
+        kargs.window_size_left, kargs.window_size_right, rows, keys,
+        kargs.mask_type == ck_tile::GenericAttentionMaskEnum::MASK_FROM_TOP_LEFT);
+    const auto seen = mask.GetTileRangeAlongY(first, ck_tile::number<kConfig.m0>{}, ck_tile::number<kConfig.n0>{});
+    const index_t begin = ck_tile::min(seen.at(ck_tile::number<0>{}), rows);
+    const index_t end = ck_tile::max(begin, seen.at(ck_tile::number<1>{}));
+    const std::int64_t start = seqstart_q(kargs, blockIdx.z);
+    zero<Q>(kargs.dbias_ptr, start, 0, begin, kargs.stride_dbias, first, last);
+    zero<Q>(kargs.dbias_ptr, start, end, rows, kargs.stride_dbias, first, last);
+  }
+  template <class T>
   CK_TILE_DEVICE static void zero(void* to, std::int64_t start, index_t first, index_t last, index_t stride,
-                                  index_t columns) {
+                                  index_t left, index_t right) {
     for (index_t row = first; row < last; ++row) {
-      Gradient* line = static_cast<Gradient*>(to) + (start + row) * stride;
-      for (index_t c = static_cast<index_t>(threadIdx.x); c < columns; c += Kernel::kBlockSize)
-        line[c] = ck_tile::type_convert<Gradient>(0.0F);
+      T* line = static_cast<T*>(to) + (start + row) * stride;
+      for (index_t c = left + static_cast<index_t>(threadIdx.x); c < right; c += Kernel::kBlockSize)
+        line[c] = ck_tile::type_convert<T>(0.0F);
     }
   }
 };

@@ -64,7 +64,11 @@ class FmhaBackwardLaunch {
   }
   typename Entry::Args dq_dk_dv() const {
     const std::int64_t keys = x_.seqlen_k;
-    typename Entry::Args args{kargs(), kVarlen ? nullptr : a_.seqlen_k, {}, {}, {}, {}, {}, 0};
+    typename Entry::Args args{kargs(), kVarlen ? nullptr : a_.seqlen_k, {}, {}, {}, {}, {}, 0, {}, {}};
+    if constexpr (Entry::kBiased) {
+      args.bias = {a_.bias_strides.head, kVarlen ? 0 : a_.bias_strides.batch};
+      args.dbias = {a_.dbias_strides.head, kVarlen ? 0 : a_.dbias_strides.batch};
+    }
     args.lse = {a_.lse_head_stride, kVarlen ? 0 : a_.lse_batch_stride};
     args.delta = of_rows(1);
     if constexpr (kConfig.ordered) {
@@ -133,23 +137,24 @@ class FmhaBackwardLaunch {
     void* const dv = kConfig.grouped ? dv_parts() : a_.dv;
     const index_t dk_row = kConfig.grouped ? x_.hdim_q : narrow(a_.dk_strides.row);
     const index_t dv_row = kConfig.grouped ? x_.hdim_v : narrow(a_.dv_strides.row);
-    const index_t of_bias = narrow(a_.bias_strides.batch);  // of slopes
+    const index_t of_bias = narrow(Entry::kBiased ? a_.bias_strides.row : a_.bias_strides.batch);  // rows, or slopes
+    const index_t of_dbias = Entry::kBiased ? narrow(a_.dbias_strides.row) : 0;
     const auto seeds = std::pair<std::uint64_t, std::uint64_t>(a_.seed, a_.offset);
     if constexpr (kVarlen) {
-      return Kernel::MakeKargsImpl(a_.q, a_.k, a_.v, a_.bias, a_.lse, a_.dout, delta(), nullptr, dk, dv, nullptr,
+      return Kernel::MakeKargsImpl(a_.q, a_.k, a_.v, a_.bias, a_.lse, a_.dout, delta(), nullptr, dk, dv, a_.dbias,
                                    workspace_, a_.seqstart_q, a_.seqstart_k, a_.seqlen_q, a_.seqlen_k, nullptr, nullptr,
                                    x_.hdim_q, x_.hdim_v, x_.heads_q, x_.heads_q / x_.heads_k, a_.scale,
                                    narrow(a_.q_strides.row), narrow(a_.k_strides.row), narrow(a_.v_strides.row),
-                                   of_bias, 0, narrow(a_.dout_strides.row), x_.hdim_q, dk_row, dv_row, 0,
+                                   of_bias, 0, narrow(a_.dout_strides.row), x_.hdim_q, dk_row, dv_row, of_dbias,
                                    narrow(a_.q_strides.head), narrow(a_.k_strides.head), narrow(a_.v_strides.head), 0,
                                    0, narrow(a_.dout_strides.head), 0, 0, 0, 0, 0, 0, window.left, window.right,
                                    static_cast<index_t>(window.type), a_.p_drop, seeds);
     } else {
       return Kernel::MakeKargsImpl(
-          a_.q, a_.k, a_.v, a_.bias, a_.lse, a_.dout, delta(), nullptr, dk, dv, nullptr, workspace_,
+          a_.q, a_.k, a_.v, a_.bias, a_.lse, a_.dout, delta(), nullptr, dk, dv, a_.dbias, workspace_,
           narrow(x_.seqlen_q), narrow(x_.seqlen_k), x_.hdim_q, x_.hdim_v, x_.heads_q, x_.heads_q / x_.heads_k, a_.scale,
           narrow(a_.q_strides.row), narrow(a_.k_strides.row), narrow(a_.v_strides.row), of_bias, 0,
-          narrow(a_.dout_strides.row), x_.hdim_q, dk_row, dv_row, 0, narrow(a_.q_strides.head),
+          narrow(a_.dout_strides.row), x_.hdim_q, dk_row, dv_row, of_dbias, narrow(a_.q_strides.head),
           narrow(a_.k_strides.head), narrow(a_.v_strides.head), 0, 0, narrow(a_.dout_strides.head), 0, 0, 0, 0, 0,
           narrow(a_.q_strides.batch), narrow(a_.k_strides.batch), narrow(a_.v_strides.batch), 0, 0,
           narrow(a_.dout_strides.batch), 0, 0, 0, 0, 0, 0, window.left, window.right, static_cast<index_t>(window.type),

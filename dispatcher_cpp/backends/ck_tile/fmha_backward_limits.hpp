@@ -15,6 +15,18 @@ struct FmhaBackwardLimits {
   bool grouped;
 };
 
+/// dbias as ck_tile writes it, an element for each score: nothing adds up what shares one.
+inline Status check_fmha_dbias(const FmhaTraits& traits, const FmhaShape& x, const FmhaArgs& a) noexcept {
+  if (traits.bias != FmhaBias::elementwise || x.seqlen_q == 0) return Status::success();
+  const FmhaStrides& of = a.bias_strides;
+  const bool shared = (x.seqlen_q > 1 && of.row == 0) || (x.heads_q > 1 && of.head == 0) ||
+                      (!traits.varlen && x.batch > 1 && of.batch == 0);
+  if (shared)
+    return Status::error(StatusCode::unsupported,
+                         "a bias that rows, heads or sequences share: this kernel sums no dbias, host kernels do");
+  return Status::success();
+}
+
 /// Whether the kernels compute the problem: a refusal names the first rule that is broken.
 inline Status check_fmha_backward(const FmhaBackwardLimits& limits, const FmhaShape& x, const FmhaArgs& a) noexcept {
   const FmhaTraits& traits = limits.traits;
@@ -30,6 +42,8 @@ inline Status check_fmha_backward(const FmhaBackwardLimits& limits, const FmhaSh
                          x.sink_tokens);
   if (const Status status = check_fmha_dropout(traits, a); !status.ok()) return status;
   if (const Status status = check_fmha_slopes(traits, x, a); !status.ok()) return status;
+  if (const Status status = check_fmha_dbias(traits, x, a); !status.ok()) return status;
+  const bool biased = traits.bias == FmhaBias::elementwise;
   const bool vector = limits.pad != 1;
   const std::int64_t batch = traits.varlen ? 1 : x.batch;
   const FmhaStrides lse{1, a.lse_head_stride, a.lse_batch_stride};
@@ -46,6 +60,8 @@ inline Status check_fmha_backward(const FmhaBackwardLimits& limits, const FmhaSh
       {"dK", a.dk, a.dk_strides, x.seqlen_k, x.hdim_q, x.heads_k, batch, limits.type, vector && !limits.grouped},
       {"dV", a.dv, a.dv_strides, x.seqlen_k, x.hdim_v, x.heads_k, batch, limits.type, vector && !limits.grouped},
       {"lse", a.lse, lse, x.seqlen_q, 1, x.heads_q, batch, DType::fp32, false},
+      {"bias", a.bias, a.bias_strides, x.seqlen_q, x.seqlen_k, 1, 1, limits.type, false, biased},
+      {"dbias", a.dbias, a.dbias_strides, x.seqlen_q, x.seqlen_k, 1, 1, limits.type, false, biased},
       {"the sums of dQ", room, sums, x.seqlen_q, x.hdim_q, 1, 1, DType::fp32, false},
       {"dK of a query head", room, parts_k, x.seqlen_k, x.hdim_q, 1, 1, DType::fp32, false, limits.grouped},
       {"dV of a query head", room, parts_v, x.seqlen_k, x.hdim_v, 1, 1, DType::fp32, false, limits.grouped}};

@@ -27,19 +27,42 @@ constexpr std::uint32_t fact(bool holds, Fact bit) noexcept {
   return holds ? bit : 0U;
 }
 
-/// The numbers of an instance; `archs` is 0 where it answers nothing as a default. Bits that sizes may not have are
-/// those below a power of two that they must be multiples of.
+/// A 16-bit number each for whether Q's heads are no smaller than the least that is taken and no larger than the most,
+/// then V's: kOrdered is added, whose bits stay where that is so.
+constexpr std::uint64_t kOrdered = 0x8000'8000'8000'8000;
+
+constexpr std::uint64_t four(std::int32_t a, std::int32_t b, std::int32_t c, std::int32_t d) noexcept {
+  const auto at = [](std::int32_t value, int place) {
+    return static_cast<std::uint64_t>(std::int64_t{value}) << place;
+  };
+  return at(a, 0) + at(b, 16) + at(c, 32) + at(d, 48);
+}
+
+/// Bits of numbers that must be 0, beside facts: of each as many as steps of it have that are powers of two. A page has
+/// fewer than twelve, so it is no multiple of what has more.
+constexpr std::uint64_t bits_of(std::uint32_t facts, std::int64_t q, std::int64_t v, std::int64_t rows,
+                                std::int64_t keys, std::int64_t page) noexcept {
+  const auto low = [](std::int64_t value, int bits) { return static_cast<std::uint64_t>(value) & ((1U << bits) - 1); };
+  return facts | low(q, 8) << 8 | low(v, 8) << 16 | low(rows, 12) << 24 | low(keys, 12) << 36 | low(page, 12) << 48;
+}
+
+enum class Known : std::uint8_t {
+  least,    // what it costs no less than, whatever its splits
+  cost,     // what it costs: it neither splits keys nor combines
+  nothing,  // nothing
+};
+
+/// The numbers of an instance; `archs` is 0 where it answers nothing as a default.
 struct FmhaNote {
+  std::uint64_t heads;  // four()
+  std::uint64_t never;  // bits_of()
   std::uint32_t archs;
-  std::uint32_t refused;  // facts
-  std::int32_t least_q, most_q, least_v, most_v;
-  std::int32_t bits_q, bits_v;
-  std::int32_t rows_bits, keys_bits, page_bits;
-  std::int32_t m0, n0;
   std::uint32_t column_cost;
-  std::uint8_t parts_of_v, pads;
+  std::uint32_t m0;
+  std::uint32_t n0_bits;  // below n0
+  std::uint8_t m0_shift, parts_of_v, pads;
+  Known known;
   bool merges_heads;
-  bool is_whole;   // it costs whole_cost()
   bool asks_more;  // than stands here
 };
 static_assert(sizeof(FmhaNote) <= sizeof(DefaultNote));
@@ -82,47 +105,78 @@ std::uint32_t facts_of(const FmhaTraits& traits, const FmhaShape& x) noexcept {
          fact(!x.finite_kv, kNotFinite);
 }
 
+/// Rows of Q times lines of them times columns of which all costs fit a word, and what the columns of a workgroup may
+/// cost for that.
+constexpr int kWordBits = 41, kCostBits = 22;
+
+/// What of an instance's cost its note gives.
+Known known_of(const FmhaConfig& c) noexcept {
+  if (!is_power(c.m0) || !is_power(c.n0) || (column_cost(c) * parts_of_v(c)) >> kCostBits != 0) return Known::nothing;
+  const bool is_whole = c.max_splits == 1 && c.rows_together == 0 && !c.always_combines && !c.takes_items;
+  return is_whole ? Known::cost : Known::least;
+}
+
 /// A problem, asked of notes.
 class FmhaScreen {
  public:
-  FmhaScreen(const Request& q, const FmhaAsked& asked) noexcept
-      : x_(q.problem.fmha()),
-        asked_(asked),
-        archs_(q.archs),
-        facts_(facts_of(q.signature.fmha, x_)),
-        rows_(appends(q.signature.fmha) ? 0 : x_.seqlen_q),
-        keys_(appends(q.signature.fmha) ? 0 : x_.seqlen_k),
-        page_(is_paged(q.signature.fmha) ? x_.page_size : 0) {}
-
-  /// Whether nothing that stands in the note refuses the problem.
-  bool passes(const FmhaNote& of) const noexcept {
-    const bool heads = x_.hdim_q >= of.least_q && x_.hdim_q <= of.most_q && x_.hdim_v >= of.least_v &&
-                       x_.hdim_v <= of.most_v && ((x_.hdim_q & of.bits_q) | (x_.hdim_v & of.bits_v)) == 0;
-    return heads && (of.archs & archs_) != 0 && (of.refused & facts_) == 0 &&
-           ((rows_ & of.rows_bits) | (keys_ & of.keys_bits) | (page_ & of.page_bits)) == 0;
+  FmhaScreen(const Request& q, const FmhaAsked& asked) noexcept : asked_(asked), archs_(q.archs) {
+    const FmhaTraits& traits = q.signature.fmha;
+    const FmhaShape& x = q.problem.fmha();
+    const bool adds = appends(traits);  // its rows and keys fill no tiles
+    heads_ = four(x.hdim_q, -x.hdim_q, x.hdim_v, -x.hdim_v);
+    bits_ = bits_of(facts_of(traits, x), x.hdim_q, x.hdim_v, adds ? 0 : x.seqlen_q, adds ? 0 : x.seqlen_k,
+                    is_paged(traits) ? x.page_size : 0);
+    const auto rows = static_cast<std::uint64_t>(x.seqlen_q), batch = static_cast<std::uint64_t>(x.batch);
+    of_[0] = {rows, batch * static_cast<std::uint64_t>(x.heads_q)};
+    of_[1] = {rows * static_cast<std::uint64_t>(asked.group), batch * static_cast<std::uint64_t>(x.heads_k)};
+    constexpr std::uint64_t most_n0 = 4096;
+    fits_words_ = Wide{rows * (asked.seen + most_n0)} * of_[0].lines >> kWordBits == 0;
   }
 
-  /// For each head, whether one takes all or not.
-  Wide workgroups(const FmhaNote& of) const noexcept {
-    const std::int64_t rows = of.merges_heads ? x_.seqlen_q * asked_.group : x_.seqlen_q;
-    const std::int32_t heads = of.merges_heads ? x_.heads_k : x_.heads_q;
-    return Wide{tiles_over(static_cast<std::uint64_t>(rows), of.m0)} *
-           (static_cast<std::uint64_t>(x_.batch) * static_cast<std::uint64_t>(heads) * of.parts_of_v);
+  /// Bit i: nothing that stands in note i refuses the problem; of at most 64.
+  std::uint64_t passing(const DefaultNote* notes, std::uint32_t count) const noexcept {
+    const std::uint64_t heads = heads_, bits = bits_;
+    const std::uint32_t archs = archs_;
+    std::uint64_t found = 0;
+    for (std::uint64_t bit = 1; count != 0; --count, ++notes, bit <<= 1) {
+      const FmhaNote& of = read(*notes);
+      if ((~(of.heads + heads) & kOrdered) != 0 || (of.never & bits) != 0 || (of.archs & archs) == 0) continue;
+      found |= bit;
+    }
+    return found;
   }
 
-  /// No more than so many workgroups cost in any number of splits, times the compute units: all splits together compute
-  /// the columns that rows see, and rounds are no fewer than share their workgroups.
-  Wide bound(const FmhaNote& of, Wide workgroups) const noexcept {
-    if (workgroups > kMostWorkgroups) return 0;
-    return Wide{static_cast<std::uint64_t>(workgroups)} * (asked_.seen * of.column_cost);
+  /// Whether bound() and cost() are right.
+  bool fits_words() const noexcept { return fits_words_; }
+
+  /// No more than it costs in any number of splits, times the compute units: all splits together compute the columns
+  /// that rows see, and rounds are no fewer than share their workgroups.
+  std::uint64_t bound(const FmhaNote& of) const noexcept {
+    return of.known == Known::nothing ? 0 : workgroups(of) * (asked_.seen * of.column_cost);
+  }
+
+  /// FmhaWork::cost() of one that neither splits keys nor combines.
+  std::uint64_t cost(const FmhaNote& of) const noexcept {
+    const std::uint64_t columns = (asked_.seen + of.n0_bits) & ~std::uint64_t{of.n0_bits};
+    return asked_.cus.rounds(workgroups(of)) * (columns * of.column_cost) + of.pads;
   }
 
  private:
-  const FmhaShape& x_;
+  /// Rows of Q, and how often there are so many.
+  struct Rows {
+    std::uint64_t rows, lines;
+  };
+  /// For each head, whether one takes all or not.
+  std::uint64_t workgroups(const FmhaNote& of) const noexcept {
+    const Rows& x = of_[of.merges_heads ? 1 : 0];
+    return ((x.rows + of.m0 - 1) >> of.m0_shift) * (x.lines * of.parts_of_v);
+  }
+
   const FmhaAsked& asked_;
-  std::uint32_t archs_, facts_;
-  std::int64_t rows_, keys_;  // that fill tiles; append's are its own
-  std::int32_t page_;
+  std::uint32_t archs_;
+  std::uint64_t heads_, bits_;
+  Rows of_[2];  // of heads one by one, and merged
+  bool fits_words_;
 };
 
 /// The least cost so far.
@@ -131,7 +185,7 @@ class Cheapest {
   Cheapest(const Request& q, const FmhaAsked& asked, const Entry& entry) noexcept
       : q_(q), asked_(asked), none_(entry.default_end), at_(none_) {}
 
-  bool may_be(Wide bound) const noexcept { return at_ == none_ || bound <= asked_.cus.in_all(least_); }
+  bool may_be(std::uint64_t bound) const noexcept { return at_ == none_ || bound <= asked_.cus.in_all(least_); }
 
   void take(std::uint32_t at, Wide cost, std::uint32_t splits) noexcept {
     if (at_ != none_ && (cost > least_ || (cost == least_ && at > at_))) return;
@@ -156,8 +210,36 @@ class Cheapest {
   Wide least_ = 0;
 };
 
-/// Defaults whose bounds are compared before costs are counted.
+/// What is known of so many defaults is compared before costs are counted.
 constexpr std::uint32_t kAtOnce = 64;
+
+/// Of defaults from `begin` on, at most kAtOnce.
+template <class Config>
+void take_cheapest(const Request& q, const FmhaScreen& screen, const DefaultNote* notes, std::uint32_t begin,
+                   std::uint32_t count, Config config, Cheapest& cheapest) noexcept {
+  std::uint64_t bounds[kAtOnce], least_bound = ~std::uint64_t{0}, least_cost = ~std::uint64_t{0};
+  std::uint32_t open[kAtOnce], opened = 0, first = 0, at = count;
+  for (std::uint64_t left = screen.passing(notes, count); left != 0; left &= left - 1) {
+    const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
+    const FmhaNote& note = read(notes[i]);
+    if (note.asks_more && !fmha_verdict<Fits>(q, config(begin + i), 1).ok()) continue;
+    if (note.known == Known::cost) {
+      const std::uint64_t cost = screen.cost(note);
+      if (cost < least_cost) least_cost = cost, at = i;
+      continue;
+    }
+    open[opened] = begin + i;
+    bounds[opened] = screen.bound(note);
+    if (bounds[opened] < least_bound) least_bound = bounds[opened], first = opened;
+    ++opened;
+  }
+  if (at != count) cheapest.take(begin + at, least_cost, 1);
+  if (opened == 0 || !cheapest.may_be(least_bound)) return;
+  cheapest.count(open[first], config(open[first]));
+  for (std::uint32_t i = 0; i < opened; ++i) {
+    if (i != first && cheapest.may_be(bounds[i])) cheapest.count(open[i], config(open[i]));
+  }
+}
 
 }  // namespace
 
@@ -166,18 +248,16 @@ DefaultNote fmha_note(const InstanceDesc& instance) noexcept {
   const Heads q = heads_of(c.d_multiple, c.hdim_q), v = heads_of(c.dv_multiple, c.hdim_v);
   DefaultNote kept{};
   FmhaNote& note = *new (kept.bytes) FmhaNote{};
+  note.heads = kOrdered + four(-q.least, c.hdim_q, -v.least, c.hdim_v);
+  note.never = bits_of(refused_facts(c), q.bits, v.bits, c.pad_q || !is_power(c.m0) ? 0 : c.m0 - 1,
+                       c.pad_k || !is_power(c.n0) ? 0 : c.n0 - 1, is_power(c.page_multiple) ? c.page_multiple - 1 : 0);
   note.archs = instance.constraints.measured_only ? 0 : instance.archs;
-  note.refused = refused_facts(c);
-  note.least_q = q.least, note.most_q = c.hdim_q, note.bits_q = q.bits;
-  note.least_v = v.least, note.most_v = c.hdim_v, note.bits_v = v.bits;
-  note.rows_bits = c.pad_q || !is_power(c.m0) ? 0 : c.m0 - 1;
-  note.keys_bits = c.pad_k || !is_power(c.n0) ? 0 : c.n0 - 1;
-  note.page_bits = is_power(c.page_multiple) ? c.page_multiple - 1 : 0;
-  note.m0 = c.m0, note.n0 = c.n0;
   note.column_cost = static_cast<std::uint32_t>(column_cost(c));
+  note.m0 = static_cast<std::uint32_t>(c.m0), note.n0_bits = static_cast<std::uint32_t>(c.n0) - 1;
+  note.m0_shift = static_cast<std::uint8_t>(std::countr_zero(note.m0));
   note.parts_of_v = static_cast<std::uint8_t>(parts_of_v(c));
   note.pads = static_cast<std::uint8_t>(pads_of(c));
-  note.is_whole = c.max_splits == 1 && c.rows_together == 0 && !c.always_combines && !c.takes_items;
+  note.known = known_of(c);
   note.merges_heads = c.merge_heads;
   note.asks_more = has_more(c);
   return kept;
@@ -188,36 +268,22 @@ DefaultFound cheapest_fmha(const Request& q, const Entry& entry, const Sizes& of
   const FmhaShape& x = q.problem.fmha();
   const FmhaAsked asked(traits, x, q.cu_num, static_cast<std::uint64_t>(of.n));
   const FmhaScreen screen(q, asked);
-  const bool adds = appends(traits), all_ask = adds || x.split_items != 0;
   const DefaultNote* const notes = q.index.notes(entry);
   const auto config = [&](std::uint32_t at) -> const FmhaConfig& {
     return q.state.instances[q.index.default_instance(at)]->fmha;
   };
   Cheapest cheapest(q, asked, entry);
+  const bool counts_all = appends(traits) || x.split_items != 0 || !screen.fits_words();
   for (std::uint32_t begin = entry.default_begin; begin < entry.default_end; begin += kAtOnce) {
+    const DefaultNote* const here = notes + (begin - entry.default_begin);
     const std::uint32_t count = std::min(kAtOnce, entry.default_end - begin);
-    std::uint64_t open = 0;  // bit i: begin + i takes the problem
-    std::uint32_t first = 0;
-    Wide bounds[kAtOnce], least = ~Wide{0};
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const FmhaNote& note = read(notes[begin - entry.default_begin + i]);
-      if (!screen.passes(note)) continue;
-      if ((all_ask || note.asks_more) && !fmha_verdict<Fits>(q, config(begin + i), 1).ok()) continue;
-      const Wide workgroups = screen.workgroups(note);
-      if (note.is_whole && workgroups <= kMostWorkgroups && !adds) {
-        const auto launched = static_cast<std::uint64_t>(workgroups);
-        cheapest.take(begin + i, whole_cost(asked, launched, note.n0, note.column_cost, note.pads), 1);
-        continue;
-      }
-      open |= std::uint64_t{1} << i;
-      bounds[i] = adds ? 0 : screen.bound(note, workgroups);
-      if (bounds[i] <= least) first = i, least = bounds[i];
+    if (!counts_all) [[likely]] {
+      take_cheapest(q, screen, here, begin, count, config, cheapest);
+      continue;
     }
-    if (open == 0) continue;
-    if (cheapest.may_be(least)) cheapest.count(begin + first, config(begin + first));
-    for (open &= ~(std::uint64_t{1} << first); open != 0; open &= open - 1) {
-      const auto i = static_cast<std::uint32_t>(std::countr_zero(open));
-      if (cheapest.may_be(bounds[i])) cheapest.count(begin + i, config(begin + i));
+    for (std::uint64_t left = screen.passing(here, count); left != 0; left &= left - 1) {
+      const std::uint32_t at = begin + static_cast<std::uint32_t>(std::countr_zero(left));
+      if (fmha_verdict<Fits>(q, config(at), 1).ok()) cheapest.count(at, config(at));
     }
   }
   return cheapest.found();

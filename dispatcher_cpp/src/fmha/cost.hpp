@@ -93,6 +93,14 @@ inline std::uint64_t tiles_over(std::uint64_t size, std::int32_t tile) noexcept 
   return ceil_div(size, of);
 }
 
+/// The size in whole tiles.
+inline std::uint64_t in_whole_tiles(std::uint64_t size, std::int32_t tile) noexcept {
+  const auto of = static_cast<std::uint64_t>(tile);
+  if ((of & (of - 1)) == 0) [[likely]]
+    return (size + of - 1) & ~(of - 1);
+  return ceil_div(size, of) * of;
+}
+
 /// Workgroups beside each other along V.
 inline std::uint64_t parts_of_v(const FmhaConfig& c) noexcept {
   return c.n1 == c.hdim_v ? 1 : tiles_over(static_cast<std::uint64_t>(c.hdim_v), c.n1);
@@ -113,17 +121,6 @@ inline unsigned pads_of(const FmhaConfig& c) noexcept {
   return unsigned{c.pad_q} + unsigned{c.pad_k} + unsigned{c.d_multiple != 0} + unsigned{c.dv_multiple != 0};
 }
 
-/// The most workgroups of which costs of a word are counted: 31 bits more have columns, 25 what one costs.
-inline constexpr std::uint64_t kMostWorkgroups = std::uint64_t{1} << 56;
-
-/// FmhaWork::cost() of at most kMostWorkgroups that neither split keys nor combine, each for a head.
-inline Wide whole_cost(const FmhaAsked& asked, std::uint64_t workgroups, std::int32_t n0, std::uint64_t column_cost,
-                       unsigned pads) noexcept {
-  const std::uint64_t columns = tiles_over(asked.seen, n0) * static_cast<std::uint64_t>(n0);
-  const bool works = asked.seen != 0 || asked.begins_inside;
-  return (works ? Wide{asked.cus.rounds(workgroups)} : 0) * (columns * column_cost) + pads;
-}
-
 /// A problem on a device in an instance's tiles.
 class FmhaWork {
  public:
@@ -135,83 +132,88 @@ class FmhaWork {
     together_ = takes_all_heads(c, x.seqlen_q, asked.group);
     heads_ = together_ ? heads : 1;
     workgroups_ =
-        product(tiles_over(rows, c.m0), static_cast<std::uint64_t>(x.batch)) * ((together_ ? 1 : heads) * of_v);
+        Wide{tiles_over(rows, c.m0)} * (static_cast<std::uint64_t>(x.batch) * ((together_ ? 1 : heads) * of_v));
+    is_few_ = workgroups_ >> 32 == 0;
     shared_ = c.takes_items ? asked.seen : static_cast<std::uint64_t>(x.seqlen_k);
-    hdims_ = static_cast<std::uint64_t>(c.hdim_q) + of_v * static_cast<std::uint64_t>(c.n1);
+    column_ = column_cost(c);
+    combining_ = (together_ ? kFmhaThreadBarrierCost : kFmhaCombine) * hdims_over(c) * 8;
+    pads_ = pads_of(c);
     most_splits_ = x.split_items != 0 ? 1 : static_cast<std::uint64_t>(c.max_splits);
   }
 
   /// Rounds of workgroups times keys and products of one, what it costs to write and combine partial results, then how
   /// many sizes are padded: what computes least, and of equals what checks least; at most 2^128 - 1. Kernels that read
   /// schedules share the columns that rows see among splits, others all keys: then only those splits work that see a
-  /// column, and all write their part.
-  Wide cost(std::uint64_t splits) const noexcept {
+  /// column, and all write their part. In line, as a search asks up to four times.
+  [[gnu::always_inline]] Wide cost(std::uint64_t splits) const noexcept {
     constexpr std::uint64_t kPart = FmhaSplitCost{}.item_row + FmhaSplitCost{}.partial_row;  // columns
     const bool combines = splits > 1 || c_.always_combines;
-    if (!combines && !together_ && !c_.takes_items && workgroups_ <= kMostWorkgroups)
-      return whole_cost(asked_, static_cast<std::uint64_t>(workgroups_), c_.n0, column_cost(c_), pads_of(c_));
-    const std::uint64_t part = std::max<std::uint64_t>(splits == 1 ? shared_ : ceil_div(shared_, splits), 1);
-    const std::uint64_t busy = c_.takes_items ? splits : std::min(splits, parts_seen(splits, part));
-    const std::uint64_t whole_columns = tiles_over(std::min(asked_.seen, part), c_.n0) * n0();
-    const std::uint64_t meeting = together_ ? kFmhaThreadBarrierCost : kFmhaCombine;
-    const std::uint64_t rest = (combines ? meeting : 0) * hdims_ * 8 + pads_of(c_);
-    const Wide column = Wide{static_cast<std::uint64_t>(c_.m0) + kFmhaLoad} * hdims_ * 8;
-    const Wide working = rounds(busy), writing = !combines ? 0 : busy == splits ? working : rounds(splits);
-    return total(working, column * whole_columns, writing, column * kPart, rest);
+    const std::uint64_t shared = std::max<std::uint64_t>(shared_, 1);
+    const std::uint64_t part = splits == 1 ? shared : ceil_div(shared, splits);
+    const std::uint64_t busy = busy_of(splits, part);
+    const std::uint64_t rest = pads_ + (combines ? combining_ : 0);
+    const std::uint64_t of_columns = column_ * in_whole_tiles(std::min(asked_.seen, part), c_.n0);
+    const std::uint64_t of_parts = combines ? column_ * kPart : 0;
+    if (is_few_) [[likely]] {
+      const std::uint64_t working = few_rounds(busy);
+      return Wide{working} * of_columns + Wide{busy == splits ? working : few_rounds(splits)} * of_parts + rest;
+    }
+    return total(rounds(busy), of_columns, rounds(splits), of_parts, rest);
   }
 
   /// Calls `visit(splits, cost)` for one split, and for the fewest of as long parts as fit in one, two and three
   /// rounds. Counted are workgroups that see keys.
   template <class Visit>
   void each_splits(Visit visit) const noexcept(noexcept(visit(1U, Wide{}))) {
-    visit(1U, cost(1));
     const std::uint64_t cus = asked_.cus.count();
-    if (most_splits_ == 1 || workgroups_ == 0 || workgroups_ > 2 * cus) return;
+    const bool cuts = most_splits_ > 1 && workgroups_ != 0 && workgroups_ <= 2 * cus;
+    const std::uint64_t workgroups = cuts ? static_cast<std::uint64_t>(workgroups_) : 1;
+    const std::uint64_t in_one = cus / workgroups, left_of_one = cus % workgroups;
     const std::uint64_t seen = tiles_over(asked_.seen, c_.n0), blocks = tiles_over(shared_, c_.n0);
-    std::uint64_t last = 1;
-    for (std::uint64_t rounds = 1; rounds <= 3; ++rounds) {
-      const std::uint64_t busy = std::min({rounds * cus / static_cast<std::uint64_t>(workgroups_), most_splits_, seen});
-      if (busy < 2) continue;
-      std::uint64_t splits = std::min(ceil_div(blocks, ceil_div(seen, busy)), most_splits_);
-      splits = ceil_div(blocks, ceil_div(blocks, splits));
-      if (splits == last) continue;
+    std::uint64_t fitting = 0, left = 0, last = 0, splits = 1;
+    for (int rounds = 0;;) {
+      if (splits != last) visit(static_cast<std::uint32_t>(splits), cost(splits));
+      if (!cuts || rounds == 3) return;
+      ++rounds;
+      fitting += in_one, left += left_of_one;
+      if (left >= workgroups) left -= workgroups, ++fitting;
       last = splits;
-      visit(static_cast<std::uint32_t>(splits), cost(splits));
+      const std::uint64_t busy = std::min({fitting, most_splits_, seen});
+      if (busy < 2) continue;
+      splits = ceil_div(blocks, ceil_div(seen, busy));
+      if (splits > most_splits_) splits = ceil_div(blocks, ceil_div(blocks, most_splits_));
     }
   }
 
  private:
   /// working * of_columns + writing * of_parts + rest, at most 2^128 - 1.
   static Wide total(Wide working, Wide of_columns, Wide writing, Wide of_parts, std::uint64_t rest) noexcept {
-    constexpr Wide low = ~std::uint64_t{0};
-    if ((((working | writing) & ~low) | ((of_columns | of_parts) & ~(low >> 2))) == 0) [[likely]]
-      return product(working, of_columns) + product(writing, of_parts) + rest;
     Wide all = 0, parts = 0;
     const bool beyond = __builtin_mul_overflow(working, of_columns, &all) ||
                         __builtin_mul_overflow(writing, of_parts, &parts) || __builtin_add_overflow(all, parts, &all) ||
                         __builtin_add_overflow(all, Wide{rest}, &all);
     return beyond ? ~Wide{0} : all;
   }
-  /// Of two numbers of a word each: one instruction.
-  static Wide product(Wide x, Wide y) noexcept {
-    return Wide{static_cast<std::uint64_t>(x)} * static_cast<std::uint64_t>(y);
+  /// Splits that see a column, of `splits` of `part` columns each: all where the last one does, as of most problems.
+  std::uint64_t busy_of(std::uint64_t splits, std::uint64_t part) const noexcept {
+    if (c_.takes_items || asked_.seen > (splits - 1) * part) return splits;
+    return std::min(splits, ceil_div(asked_.seen, part) + std::uint64_t{asked_.begins_inside});
   }
-  /// Splits that see a column, of `splits` of `part` columns each.
-  std::uint64_t parts_seen(std::uint64_t splits, std::uint64_t part) const noexcept {
-    return (splits == 1 ? std::uint64_t{asked_.seen != 0} : ceil_div(asked_.seen, part)) +
-           std::uint64_t{asked_.begins_inside};
-  }
-  std::uint64_t n0() const noexcept { return static_cast<std::uint64_t>(c_.n0); }
   Wide rounds(std::uint64_t splits) const noexcept {
     const Wide count = workgroups_ * splits;
     const std::uint64_t cus = asked_.cus.count();
     if (together_ && count < cus) return rounds_of_shared_heads(static_cast<std::uint64_t>(count));
-    return (count >> 63 == 0 ? Wide{asked_.cus.rounds(static_cast<std::uint64_t>(count))} : (count + cus - 1) / cus) *
-           heads_;
+    return (count + cus - 1) / cus * heads_;
+  }
+  /// Of workgroups below 2^32; splits and heads have 16 bits.
+  std::uint64_t few_rounds(std::uint64_t splits) const noexcept {
+    const std::uint64_t count = static_cast<std::uint64_t>(workgroups_) * splits;
+    if (together_ && count < asked_.cus.count()) return rounds_of_shared_heads(count);
+    return asked_.cus.rounds(count) * heads_;
   }
   /// Fewer workgroups than compute units, which share the heads of one. Then each reads pieces of rows, which memory
   /// gives at four fifths of its speed (benchmarks/fmha_split.py).
-  Wide rounds_of_shared_heads(std::uint64_t count) const noexcept {
+  std::uint64_t rounds_of_shared_heads(std::uint64_t count) const noexcept {
     if (count == 0) return 0;
     const std::uint64_t parts = std::min(ceil_div(asked_.cus.count(), count), heads_);
     const std::uint64_t found = asked_.cus.rounds(count * parts) * ceil_div(heads_, parts);
@@ -220,9 +222,12 @@ class FmhaWork {
 
   const FmhaConfig& c_;
   const FmhaAsked& asked_;
-  std::uint64_t shared_, hdims_, most_splits_;  // shared_: columns that splits cut
-  std::uint64_t heads_;                         // of a workgroup
-  bool together_;                               // a workgroup takes all heads
+  std::uint64_t shared_, most_splits_;  // shared_: columns that splits cut
+  std::uint64_t column_, combining_;    // what a workgroup's column costs, and that parts are combined
+  std::uint64_t heads_;                 // of a workgroup
+  unsigned pads_;
+  bool together_;  // a workgroup takes all heads
+  bool is_few_;    // workgroups have 32 bits
   Wide workgroups_;
 };
 

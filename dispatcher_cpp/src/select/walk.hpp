@@ -116,7 +116,8 @@ void walk(const Query& q, Sink& sink) noexcept(kNoThrow<Sink>) {
     return;
   if (w.entry == nullptr) return;
   if (!q.is_gemm() && q.operation().selecting.next_measured != nullptr) [[unlikely]] {
-    static_cast<void>(from_own_tables(w) || from_defaults(w));
+    const bool has_rows = w.entry->own_table_begin != w.entry->own_table_end;
+    static_cast<void>((has_rows && from_own_tables(w)) || from_defaults(w));
     return;
   }
   w.find_tables();

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ckgen.families.common.storage import Storage
+from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig
-from ckgen.families.fmha.backward_operands import make_backward_operands
+from ckgen.families.fmha.backward_operands import BackwardOperands, backward_of
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
-from ckgen.families.fmha.operands import Lengths
+from ckgen.families.fmha.operands import Lengths, make_operands
 from ckgen.families.fmha.reference_backward import expect_backward
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
@@ -39,7 +39,7 @@ def backward_data(
     """
     of_q, of_k = rows_of(signature, problem)
     lengths = Lengths(problem.lengths_q, problem.lengths_k)
-    operands = make_backward_operands(signature, shape_of(problem, of_k), problem.seed, lengths)
+    operands = _operands(signature, shape_of(problem, of_k), problem.seed, lengths)
     forward, first, dtype = operands.forward, problem.head_first, signature.a
     lse = tensor_of(of_q, lengths.q, operands.lse.transpose(0, 2, 1)[..., None], DType.FP32, True)
     args: dict[str, Any] = {
@@ -58,13 +58,37 @@ def backward_data(
     inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray))
     exact = expect_backward(operands)
     outputs = []
-    for name, gradient, of in (("dq", exact.dq, of_q), ("dk", exact.dk, of_k), ("dv", exact.dv, of_k)):
-        counted = lengths.q if of is of_q else lengths.k
-        expected, bound = (tensor_of(of, counted, one, DType.FP32, first) for one in (gradient.c, gradient.bound))
+    for name, gradient, of in (
+        ("dq", exact.dq, of_q), ("dk", exact.dk, of_k), ("dv", exact.dv, of_k), ("dbias", exact.dbias, of_q),
+    ):  # fmt: skip
+        if gradient is None:
+            continue
+        counted, each = (lengths.q if of is of_q else lengths.k), [gradient.c, gradient.bound]
+        if name == "dbias":  # columns behind a sequence's keys do not count either
+            each = [_scores(one, lengths.k) for one in each]
+        expected, bound = (tensor_of(of, counted, one, DType.FP32, first or name == "dbias") for one in each)
         output = Output(name, np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values)
         args |= {name: output.actual, f"{name}_strides": expected.strides}
         outputs.append(output)
     return launched_shape(signature, problem), args, inputs, tuple(outputs)
+
+
+def _operands(signature: FmhaSignature, shape: FmhaShape, seed: int, lengths: Lengths) -> BackwardOperands:
+    """A bias has elements of each sequence and head: ck_tile's dbias is not summed."""
+    operands = make_operands(signature, shape, seed, lengths)
+    if signature.traits.bias is FmhaBias.ELEMENTWISE:
+        sizes = (shape.batch, shape.heads_q, shape.seqlen_q, shape.seqlen_k)
+        drawn = np.random.default_rng((seed, 2)).uniform(-2.0, 2.0, sizes)
+        operands = replace(operands, bias=decode(encode(drawn, signature.a)))
+    return backward_of(operands, seed)
+
+
+def _scores(values: Values, keys: tuple[int, ...]) -> Values:
+    """What [batch, heads, rows, keys] has for each score, as [batch, rows, heads, keys]; NaN behind a length."""
+    found = values.transpose(0, 2, 1, 3).copy()
+    for b, length in enumerate(keys):
+        found[b, :, :, length:] = np.nan
+    return found
 
 
 def backward_cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> tuple[FmhaProblem, ...]:

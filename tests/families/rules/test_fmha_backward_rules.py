@@ -37,7 +37,7 @@ def broken(text: str, config: CkTileBackwardConfig, arch: str = "gfx942") -> lis
         ("bf16_bwd_masked_softcap", TILE, "gfx942", ["ck_tile.bwd.features"]),
         ("bf16_bwd_sink", TILE, "gfx942", ["ck_tile.bwd.features"]),
         ("bf16_bwd_randval", TILE, "gfx942", ["ck_tile.bwd.features"]),
-        ("bf16_bwd_elementwise", TILE, "gfx942", ["ck_tile.bwd.features"]),
+        ("bf16_bwd_elementwise", TILE, "gfx942", []),
         ("bf16_masked", TILE, "gfx942", ["ck_tile.bwd.direction"]),
         ("bf16_bwd", TILE, "gfx950", []),
         ("bf16_bwd", TILE, "gfx90a", []),

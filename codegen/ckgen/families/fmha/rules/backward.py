@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig
-from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry
+from ckgen.families.fmha.enums import FmhaDropout, FmhaEntry
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import backward_configs, why_no_backward
 from ckgen.model.arch import ArchSpec
@@ -37,13 +37,12 @@ def goes_back(signature: FmhaSignature, config: CkTileBackwardConfig, arch: Arch
 
 @RULES.rule("ck_tile.bwd.features", source=f"{_FACTORY}; {_BRIDGE}")
 def features_exist(signature: FmhaSignature, config: CkTileBackwardConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Masks, slopes and Philox: the tree has no softcap, sink or given bytes, and its sums of dbias are not bridged."""
+    """Masks, slopes, Philox and a bias with its gradient: the tree has no softcap, no sink and reads no given bytes."""
     traits = signature.traits
     absent = {
         "softcap": traits.softcap,
         "sink": traits.sink,
         "randval": traits.dropout is FmhaDropout.RANDVAL,
-        "elementwise": traits.bias is FmhaBias.ELEMENTWISE,
     }
     word = next((word for word, asked in absent.items() if asked), None)
     return broken("ck_tile's gradients do not have it here: host kernels do", word, "none") if word else None
