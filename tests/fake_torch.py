@@ -53,6 +53,7 @@ class Tensor:
     """An array that is called a GPU's."""
 
     layout = "torch.strided"
+    is_nested = False
 
     def __init__(self, array: Any, device: str = "cuda:0") -> None:
         self.array = array
@@ -93,6 +94,7 @@ class FakeTorch:
     def __init__(self) -> None:
         self.stream = 0
         self.made: list[Tensor] = []
+        self._C = SimpleNamespace(_functorch=SimpleNamespace(is_functorch_wrapped_tensor=lambda tensor: False))
         self.cuda = SimpleNamespace(current_stream=lambda index: SimpleNamespace(cuda_stream=self.stream))
         from_object, current = _FROM_OBJECT(_read), _CURRENT_STREAM(self._current)
         self._exchange = _Exchange(1, 3, None, None, None, None, from_object, current)

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstring>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ckgen/c_api.h>
@@ -214,6 +216,49 @@ TEST_F(CApiOps, TokensAreSortedAndBack) {
   valid[0] = 4;
   EXPECT_EQ(ckgen_unsort_tokens(&sorted, 3, 4, 2, 4, back.data(), back_weights.data(), message()),
             CKGEN_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiOps, AProblemMeansTheSameWhateverItsThreadAskedBefore) {
+  const std::vector<ckgen_group_size> sizes{{64, 48, 64}, {0, 48, 64}};
+  ASSERT_EQ(ckgen_groups_create(sizes.data(), 2, &groups, message()), CKGEN_OK);
+  ckgen_problem_fmha attention{};
+  attention.size = sizeof attention;
+  ASSERT_EQ(ckgen_problem_fmha_defaults(&attention, message()), CKGEN_OK) << text;
+  attention.batch = attention.seqlen_q = attention.seqlen_k = 7;
+  ckgen::Signature of_attention{};
+  of_attention.op = Op::fmha;
+  std::vector<ckgen_problem> asked;
+  for (const ckgen::Signature& signature : {kGrouped, kDown, tiny::fp16, of_attention}) {
+    ckgen_problem plain = problem(signature);
+    plain.m = plain.n = plain.k = 32;
+    asked.push_back(plain);
+    for (ckgen_problem one : {plain, plain, plain, plain}) {
+      const std::size_t which = asked.size() % 5;
+      if (which == 1) one.groups = groups, one.fmha = &attention;
+      if (which == 2) one.experts = 8, one.top_k = 2, one.block_m = 16;
+      if (which == 3) one.deterministic = one.batch_invariant = 1, one.strategy = 2;
+      if (which == 4) one.size = offsetof(ckgen_problem, groups), one.experts = 8, one.batch = 3;
+      asked.push_back(one);
+    }
+  }
+  const auto answer = [&](const ckgen_problem& one) {
+    std::vector<char> trail(1 << 16);
+    EXPECT_EQ(ckgen_explain(dispatcher, device, &one, {trail.data(), trail.size()}, nullptr), CKGEN_OK);
+    ckgen_selection chosen{};
+    chosen.size = sizeof chosen;
+    EXPECT_EQ(ckgen_select(dispatcher, device, &one, &chosen, {nullptr, 0}), CKGEN_OK);
+    EXPECT_EQ(ckgen_reason(&chosen, {text, sizeof text}), CKGEN_OK);
+    return std::string(trail.data()) + text;
+  };
+  std::vector<std::string> alone;
+  for (const ckgen_problem& one : asked) std::thread([&] { alone.push_back(answer(one)); }).join();
+  EXPECT_GT(std::set<std::string>(alone.begin(), alone.end()).size(), 12U) << "they are told apart";
+  for (const ckgen_problem& before : asked) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      static_cast<void>(answer(before));
+      EXPECT_EQ(answer(asked[i]), alone[i]);
+    }
+  }
 }
 
 TEST_F(CApiOps, ProblemsOfTheFirstVersionAreRead) {

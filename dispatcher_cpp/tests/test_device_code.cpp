@@ -348,4 +348,20 @@ TEST_F(DeviceCodeTest, WhatHipAnswersIsSaidWithCallKernelAndArch) {
   EXPECT_TRUE(own.run(made, args(), nullptr, nullptr).ok()) << "a failure is not kept";
 }
 
+TEST_F(DeviceCodeTest, StreamsThatAreGoneAreNamed) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, device(2), true);
+  int any = 0;
+  for (const char* const call : {"hipMemset2DAsync", "hipModuleLaunchKernel"}) {
+    for (const int error : {201, 400, 709}) {
+      mock.fail(call, error);
+      const Status given = own.run(made, args(), nullptr, &any);
+      EXPECT_EQ(given.code, StatusCode::invalid_argument);
+      EXPECT_NE(std::string(given.message).find("was destroyed, or is another device's"), std::string::npos)
+          << given.message;
+      EXPECT_EQ(own.run(made, args(), nullptr, nullptr).code, StatusCode::internal) << "the default stream is alive";
+    }
+  }
+}
+
 }  // namespace test_device_code

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from emulate_support import context
+from emulate_support import library_of
 from hip_support import shim
 
 from ckgen.build.cache import default_cache
@@ -24,11 +24,9 @@ from ckgen.runtime import InvalidArgument, Library
 from ckgen.specs.archs import load_archs
 from ckgen.tensors.errors import DeviceMismatch, DTypeMismatch, ShapeMismatch
 from ckgen_emulator.choose import Place, choose_kernel
-from ckgen_emulator.gemm.build import build_kernels
-from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, units_of
+from ckgen_emulator.gemm.kernel import LIBRARY, units_of
 from ckgen_emulator.operations import emulated
 from ckgen_emulator.operations.wire import Stored, restored, stored
-from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 
 TARGET = Target("gfx942", 304)
 KERNEL = "gemm_bf16_ccr_ck_tile_compv3_intrawave_cshuffle_pad111_16x64x64_1x4x1_16x16x16"
@@ -45,16 +43,8 @@ def operands() -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The dispatcher in one shared library, beside the kernel's own."""
-    folder = tmp_path_factory.mktemp("operations")
     kernel = choose_kernel(KERNEL, TARGET, Place(tuning_or_shipped(())), load_archs(), default_cache())
-    (built,) = build_kernels([units_of(kernel, [Use(Shape(0, M, N, K), 1)])], context())
-    assert built.library is not None, built.failure_text
-    whole = ["-Wl,--whole-archive", str(dispatcher_archive()), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
-    beside = ["-Wl,--no-as-needed", str(built.library), f"-Wl,-rpath,{built.library.parent}"]
-    path = folder / "liboperations.so"
-    subprocess.run(["g++", "-shared", "-o", str(path), *whole, *beside], check=True)
-    return Library.load(path, [LIBRARY], str(TARGET), device_names=[DEVICE_LIBRARY])
+    return library_of(units_of(kernel, [Use(Shape(0, M, N, K), 1)]), TARGET, tmp_path_factory.mktemp("operations"))
 
 
 @pytest.fixture(scope="module")

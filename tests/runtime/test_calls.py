@@ -123,6 +123,9 @@ def test_groups_of_tensors(lib: Library) -> None:
     b = [np.ascontiguousarray(one.b[0].T, np.float32).T for one in groups]
     for found, expected in zip(lib.grouped(a, b), grouped_reference.expect(groups), strict=True):
         assert compare(expected, found).ok
+    without = np.zeros((5, 0), np.float32), np.zeros((8, 0), np.float32)  # neither strides nor K say a layout
+    _, found, empty = lib.grouped([a[0], without[0], a[1][:0]], [b[0], without[1].T, b[1]])
+    assert np.array_equal(found, np.zeros((5, 8))) and empty.shape == (0, 8)
     with pytest.raises(TensorError, match="b has 1 tensors, a has 2"):
         lib.grouped(a, b[:1])
     with pytest.raises(TensorError, match="there is no group"):

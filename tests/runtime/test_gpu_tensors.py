@@ -14,7 +14,7 @@ import pytest
 
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
-from ckgen.runtime import Library, NoDevice
+from ckgen.runtime import InvalidArgument, Library, NoDevice
 from ckgen.tensors import DeviceMismatch, OverlappingOutput, StreamMismatch
 from device_library import OnDevice, build_on_device
 from fake_torch import FakeTorch, aligned
@@ -90,6 +90,22 @@ def test_a_stream_that_is_given_is_taken(gpu: Gpu) -> None:
         assert gpu.stream() == stream
     with pytest.raises(StreamMismatch, match="stream is 'side': give a stream of torch or CuPy"):
         gpu.lib.gemm(a, w.T, out=out, stream="side")
+
+
+def test_a_stream_that_the_driver_does_not_know_is_a_sentence(gpu: Gpu) -> None:
+    """On a call that is planned, on one that is found again, and with the stream of the tensors' framework."""
+    a, w, exact = operands(gpu.torch, m=25)
+    out = gpu.torch.tensor(np.zeros_like(exact))
+    for error in (400, 709):
+        gpu.driver.mock_cuda_fail(b"cuLaunchKernelEx", error)
+        with pytest.raises(InvalidArgument, match="stream 0x2000 was destroyed, or is another device's"):
+            gpu.lib.gemm(a, w.T, out=out, stream=0x2000)
+        gpu.torch.stream = 0x3000
+        with pytest.raises(InvalidArgument, match="stream 0x3000 was destroyed, or is another device's"):
+            gpu.lib.gemm(a, w.T, out=out)
+        gpu.driver.mock_cuda_fail(b"", 0)
+        gpu.lib.gemm(a, w.T, out=out, stream=0x1000)
+        assert np.array_equal(out.array, exact)
 
 
 def test_the_workspace_of_torch_s_tensors_is_torch_s(gpu: Gpu) -> None:

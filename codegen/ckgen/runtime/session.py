@@ -108,7 +108,9 @@ class Session:
         if unknown:
             raise UsageError(f"{', '.join(unknown)} is no tensor of {family.op}: {', '.join(call.names(given))}")
         address = None if stream is None else stream_address(stream)
-        done = _Call(self, self._bound.device, family.op, call, given, views).run(plan, address)
+        made = _Call(self, self._bound.device, family.op, call, given, views)
+        allocate = made.workspace_maker(plan, address)
+        done = made.launch(made.site(plan, allocate), made.stream(address), allocate)
         if done is not True:
             raise failure_of(*done)
 
@@ -154,6 +156,7 @@ class Session:
         names = (*call.names(given), WORKSPACE)
         views = {n: view(n, t) for n, t in zip(names, tensors, strict=True) if t is not None}
         made = _Call(self, bound.device, FAMILIES[op].op, call, given, views)
+        resolved = made.stream(stream)  # what is wrong of it is said before the site is kept, which is asked no more
         plan = made.plan(CallWishes(*wishes))
         allocate = made.workspace_maker(plan, stream)
         site = made.site(plan, allocate)
@@ -163,7 +166,7 @@ class Session:
         key = self._native.key(tensors)
         if key is not None and call.is_kept(given):
             _keep(bound.sites, (key, said), site)
-        return made.launch(site, stream, allocate)
+        return made.launch(site, resolved, allocate)
 
 
 class _Call:
@@ -239,7 +242,11 @@ class _Call:
             return _TENSOR.pack(0, 1, 0)
         return _TENSOR.pack(one.extent, alignment(one), int(name in self._written or name == WORKSPACE))
 
-    def launch(self, site: Site, stream: int | None, allocate: Maker | None) -> Outcome:
+    def stream(self, given: int | None) -> int:
+        """Where it runs; StreamMismatch for one that is given beside tensors of the CPU."""
+        return stream_of(tuple(self._views.values()), self._place, given)
+
+    def launch(self, site: Site, stream: int, allocate: Maker | None) -> Outcome:
         """Runs it, as the site was made."""
         native, views = self._session._native, self._views
         if allocate is not None:
@@ -247,12 +254,7 @@ class _Call:
             native.read_alike(made)
             views = {**views, WORKSPACE: view(WORKSPACE, made)}
         addresses = tuple(views[name].address if name in views else 0 for name in self._names)
-        return native.launch(site, addresses, stream_of(tuple(views.values()), self._place, stream))
-
-    def run(self, plan: Plan, stream: int | None) -> Outcome:
-        """Once, with a plan of the caller's."""
-        allocate = self.workspace_maker(plan, stream)
-        return self.launch(self.site(plan, allocate), stream, allocate)
+        return native.launch(site, addresses, stream)
 
 
 def _call_of(op: str) -> OperationCall:

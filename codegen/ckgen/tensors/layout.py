@@ -25,7 +25,7 @@ class Matrix:
 
 
 def matrix(view: TensorView, prefer_rows: bool = True) -> Matrix:
-    """The matrix of a tensor of two or three dimensions; where it lies either way, as preferred.
+    """The matrix of a tensor of two or three dimensions; where it lies either way, or has no elements, as preferred.
 
     ShapeMismatch for other numbers of dimensions, LayoutMismatch where neither rows nor columns are without gaps.
     """
@@ -38,13 +38,14 @@ def matrix(view: TensorView, prefer_rows: bool = True) -> Matrix:
         True: (right == 1 or columns == 1) and (down >= columns or rows == 1),
         False: (down == 1 or rows == 1) and (right >= rows or columns == 1),
     }
-    is_row_major = prefer_rows if ways[prefer_rows] else not prefer_rows
+    is_row_major = prefer_rows if ways[prefer_rows] or not view.size else not prefer_rows
     if not ways[is_row_major] and view.size:
         raise LayoutMismatch(
             f"{view.name}'s strides {view.strides} of shape {view.shape} are neither rows nor columns without gaps: "
             f"copy it, as with {view.name}.contiguous() or numpy.ascontiguousarray({view.name})"
         )
-    ld = (down if rows > 1 else columns) if is_row_major else (right if columns > 1 else rows)
+    step, length, lines = (down, columns, rows) if is_row_major else (right, rows, columns)
+    ld = step if lines > 1 and view.size else length
     batch = view.shape[0] if len(view.shape) == 3 else 0
     return Matrix(rows, columns, is_row_major, ld, batch, view.strides[0] if batch > 1 else rows * ld)
 

@@ -27,7 +27,7 @@ _MOST_DIMENSIONS = 32
 
 def view(name: str, tensor: Any) -> TensorView:
     """The view of one argument. DTypeMismatch for what is no tensor; LayoutMismatch and DeviceMismatch for a tensor
-    without elements at addresses: sparse, lazily negated, or of no device.
+    without elements at addresses: sparse, nested, lazily negated, traced, or of no device.
 
     An object with several protocols is read by the first of: torch's own attributes, `__cuda_array_interface__`,
     `__array_interface__`, `__dlpack__`.
@@ -51,16 +51,28 @@ def _of_torch(name: str, tensor: Any) -> TensorView:
     kind = tensor.device.type
     if kind not in ("cpu", "cuda"):
         raise DeviceMismatch(f"{name} is on torch's device {kind!r}, which has no memory that kernels read")
+    if tensor.is_nested:
+        raise LayoutMismatch(f"{name} is nested, and kernels read one strided tensor: {name}.unbind() are several")
     if str(tensor.layout) != "torch.strided":
         raise LayoutMismatch(f"{name} is {tensor.layout}, and kernels read strided tensors: {name}.to_dense()")
     if tensor.is_neg() or tensor.is_conj():
         raise LayoutMismatch(f"{name} is negated or conjugated only when it is read: {name}.resolve_neg()")
+    if _is_traced(tensor):
+        raise DeviceMismatch(
+            f"{name} has no memory, as torch traces it or maps over it: call the operation of ckgen.torch"
+        )
     place = _CPU if kind == "cpu" else Place(_gpu_of_torch(), tensor.device.index)
     dtype = str(tensor.dtype).removeprefix("torch.")
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())
     return TensorView(
         name, tensor.data_ptr(), dtype, tensor.element_size(), shape, strides, place, read_only=False, owner=tensor
     )
+
+
+def _is_traced(tensor: Any) -> bool:
+    """Whether it stands for values that are elsewhere or not there yet: a fake tensor, or one of torch.func."""
+    torch = sys.modules["torch"]
+    return hasattr(tensor, "fake_mode") or bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def _gpu_of_torch() -> PlaceKind:

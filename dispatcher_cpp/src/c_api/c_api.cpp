@@ -246,7 +246,10 @@ ckgen_status ckgen_external(const ckgen_dispatcher* dispatcher, uint32_t index, 
 
 ckgen_status ckgen_select(const ckgen_dispatcher* dispatcher, const ckgen_device* device, const ckgen_problem* problem,
                           ckgen_selection* out, ckgen_message message) {
-  return ckgen_select_many(dispatcher, device, problem, 1, out, message);
+  if (!given(message, dispatcher, device) || !sized(message, problem) || !sized(message, out))
+    return CKGEN_INVALID_ARGUMENT;
+  fill(dispatcher->value.select(problem_of(*problem), device->value), *out);
+  return ok(message);
 }
 
 ckgen_status ckgen_select_many(const ckgen_dispatcher* dispatcher, const ckgen_device* device,

@@ -127,17 +127,17 @@ ckgen_status ckgen_problem_fmha_defaults(ckgen_problem_fmha* problem, ckgen_mess
 
 ckgen_status ckgen_run_fmha(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_fmha_args* args,
                             void* workspace, void* stream, ckgen_message message) {
-  return run_in(dispatcher, plan, args, fmha_args_of, workspace, stream, message);
+  return run_in<fmha_args_of>(dispatcher, plan, args, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_fmha_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                    const ckgen_fmha_args* args, void* stream, ckgen_message message) {
-  return run_pooled(dispatcher, plan, args, fmha_args_of, stream, message);
+  return run_pooled<fmha_args_of>(dispatcher, plan, args, stream, message);
 }
 
 ckgen_status ckgen_bench_fmha(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_fmha_args* args,
                               int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, fmha_args_of, warmup, runs, out, message);
+  return bench_of<fmha_args_of>(dispatcher, plan, args, warmup, runs, out, message);
 }
 
 }  // extern "C"

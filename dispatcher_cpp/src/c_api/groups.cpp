@@ -67,18 +67,18 @@ void ckgen_groups_destroy(ckgen_groups* groups) {
 
 ckgen_status ckgen_run_grouped(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                const ckgen_grouped_args* args, void* workspace, void* stream, ckgen_message message) {
-  return run_in(dispatcher, plan, args, grouped_args_of, workspace, stream, message);
+  return run_in<grouped_args_of>(dispatcher, plan, args, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_grouped_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                       const ckgen_grouped_args* args, void* stream, ckgen_message message) {
-  return run_pooled(dispatcher, plan, args, grouped_args_of, stream, message);
+  return run_pooled<grouped_args_of>(dispatcher, plan, args, stream, message);
 }
 
 ckgen_status ckgen_bench_grouped(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                  const ckgen_grouped_args* args, int32_t warmup, int32_t runs, ckgen_bench_result* out,
                                  ckgen_message message) {
-  return bench_of(dispatcher, plan, args, grouped_args_of, warmup, runs, out, message);
+  return bench_of<grouped_args_of>(dispatcher, plan, args, warmup, runs, out, message);
 }
 
 }  // extern "C"

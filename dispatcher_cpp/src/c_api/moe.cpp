@@ -50,17 +50,17 @@ extern "C" {
 
 ckgen_status ckgen_run_moe(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_moe_args* args,
                            void* workspace, void* stream, ckgen_message message) {
-  return run_in(dispatcher, plan, args, moe_args_of, workspace, stream, message);
+  return run_in<moe_args_of>(dispatcher, plan, args, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_moe_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan,
                                   const ckgen_moe_args* args, void* stream, ckgen_message message) {
-  return run_pooled(dispatcher, plan, args, moe_args_of, stream, message);
+  return run_pooled<moe_args_of>(dispatcher, plan, args, stream, message);
 }
 
 ckgen_status ckgen_bench_moe(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_moe_args* args,
                              int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, moe_args_of, warmup, runs, out, message);
+  return bench_of<moe_args_of>(dispatcher, plan, args, warmup, runs, out, message);
 }
 
 ckgen_status ckgen_plan_block_m(const ckgen_plan* plan, int32_t* block_m, ckgen_message message) {

@@ -19,35 +19,34 @@ using ckgen::v1::detail::write;
 
 namespace {
 
+/// Every field in its order: what is left to a default has the whole struct cleared first.
 ckgen::GemmArgs gemm_args_of(const ckgen_gemm_args& x) noexcept {
-  ckgen::GemmArgs out{x.a,
-                      x.b,
-                      x.c,
-                      x.a_scale,
-                      x.b_scale,
-                      x.bias,
-                      x.a_scale_row_major != 0,
-                      x.m,
-                      x.n,
-                      x.k,
-                      x.batch,
-                      x.lda,
-                      x.ldb,
-                      x.ldc,
-                      x.batch_stride_a,
-                      x.batch_stride_b,
-                      x.batch_stride_c,
-                      x.mx_scale_shuffled != 0};
-  for (int i = 0; i < ckgen::kMaxD; ++i) {
-    out.d[i] = x.d[i];
-    out.ldd[i] = x.ldd[i];
-    out.batch_stride_d[i] = x.batch_stride_d[i];
-  }
-  out.alpha = x.alpha;
-  out.a1 = x.a1;
-  out.b1 = x.b1;
-  out.b_prepacked = x.b_prepacked != 0;
-  return out;
+  static_assert(ckgen::kMaxD == 2);
+  return {x.a,
+          x.b,
+          x.c,
+          x.a_scale,
+          x.b_scale,
+          x.bias,
+          x.a_scale_row_major != 0,
+          x.m,
+          x.n,
+          x.k,
+          x.batch,
+          x.lda,
+          x.ldb,
+          x.ldc,
+          x.batch_stride_a,
+          x.batch_stride_b,
+          x.batch_stride_c,
+          x.mx_scale_shuffled != 0,
+          {x.d[0], x.d[1]},
+          {x.ldd[0], x.ldd[1]},
+          {x.batch_stride_d[0], x.batch_stride_d[1]},
+          x.alpha,
+          x.a1,
+          x.b1,
+          x.b_prepacked != 0};
 }
 
 struct Listing {
@@ -106,7 +105,7 @@ ckgen_status ckgen_plan_create(const ckgen_dispatcher* dispatcher, const ckgen_d
                                ckgen_message message) {
   if (!given(message, dispatcher, device, out) || !sized(message, problem)) return CKGEN_INVALID_ARGUMENT;
   if (selection != nullptr && !sized(message, selection)) return CKGEN_INVALID_ARGUMENT;
-  const ckgen::Problem wanted = problem_of(*problem);
+  const ckgen::Problem& wanted = problem_of(*problem);
   const ckgen::Result<ckgen::Plan> plan = selection == nullptr
                                               ? dispatcher->value.plan(wanted, device->value)
                                               : dispatcher->value.plan(wanted, device->value, selection_of(*selection));
@@ -145,17 +144,17 @@ ckgen_status ckgen_preload(const ckgen_dispatcher* dispatcher, const ckgen_plan*
 
 ckgen_status ckgen_run(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                        void* workspace, void* stream, ckgen_message message) {
-  return run_in(dispatcher, plan, args, gemm_args_of, workspace, stream, message);
+  return run_in<gemm_args_of>(dispatcher, plan, args, workspace, stream, message);
 }
 
 ckgen_status ckgen_run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                               void* stream, ckgen_message message) {
-  return run_pooled(dispatcher, plan, args, gemm_args_of, stream, message);
+  return run_pooled<gemm_args_of>(dispatcher, plan, args, stream, message);
 }
 
 ckgen_status ckgen_bench(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const ckgen_gemm_args* args,
                          int32_t warmup, int32_t runs, ckgen_bench_result* out, ckgen_message message) {
-  return bench_of(dispatcher, plan, args, gemm_args_of, warmup, runs, out, message);
+  return bench_of<gemm_args_of>(dispatcher, plan, args, warmup, runs, out, message);
 }
 
 }  // extern "C"

@@ -26,34 +26,49 @@ bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept {
 
 namespace {
 
-/// What a number stands for. Kept of the number that this thread gave last, as unpacking one takes a quarter of the
-/// time of a selection, and callers ask for many sizes of one signature.
-const Signature& signature_of(std::uint64_t number) noexcept {
-  struct Kept {
-    std::uint64_t number;
-    Signature signature;
-  };
-  static thread_local Kept kept{Signature{}.pack(), {}};
-  if (kept.number != number) kept = {number, unpack(number)};
-  return kept.signature;
-}
+/// The problem that this thread asked for last. Callers ask for many sizes of one signature: unpacking its number takes
+/// a quarter of the time of a selection, and setting a problem's two hundred bytes anew a tenth.
+struct Kept {
+  std::uint64_t number = Signature{}.pack();
+  Problem problem;
+  bool is_plain = true;  // nothing but what every call sets
+
+  Problem& of(std::uint64_t wanted) noexcept {
+    if (number != wanted) {
+      number = wanted;
+      problem = Problem(unpack(wanted));
+    } else if (!is_plain) {
+      problem = Problem(Signature(problem.signature()));
+    }
+    is_plain = true;
+    return problem;
+  }
+};
 
 }  // namespace
 
-Problem problem_of(const ckgen_problem& problem) noexcept {
+const Problem& problem_of(const ckgen_problem& problem) noexcept {
   constexpr auto most = static_cast<std::uint32_t>(Strategy::tree) + 1;
-  Problem out(signature_of(problem.signature));
+  static thread_local Kept kept;
+  const bool is_second = problem.size >= offsetof(ckgen_problem, fmha);
+  const bool is_third = problem.size >= offsetof(ckgen_problem, num_threads);
+  Problem& out = kept.of(problem.signature);
   out.shape(problem.m, problem.n, problem.k)
       .batch(problem.batch)
       .deterministic(problem.deterministic != 0)
-      .strategy(static_cast<Strategy>(std::min(static_cast<std::uint32_t>(problem.strategy), most)));
-  if (problem.size < offsetof(ckgen_problem, fmha)) return out;
-  if (problem.groups != nullptr) out.groups(problem.groups->value);
-  out.routing(routing_of(problem.experts, problem.top_k)).block_m(problem.block_m);
-  out.batch_invariant(problem.batch_invariant != 0);
-  if (problem.size < offsetof(ckgen_problem, num_threads)) return out;
-  if (problem.fmha != nullptr) out.fmha(fmha_shape_of(*problem.fmha));
-  if (problem.size >= sizeof problem) out.num_threads(problem.num_threads);
+      .strategy(static_cast<Strategy>(std::min(static_cast<std::uint32_t>(problem.strategy), most)))
+      .routing(is_second ? routing_of(problem.experts, problem.top_k) : Routing{})
+      .block_m(is_second ? problem.block_m : 0)
+      .batch_invariant(is_second && problem.batch_invariant != 0)
+      .num_threads(problem.size >= sizeof problem ? problem.num_threads : 0);
+  if (is_second && problem.groups != nullptr) {
+    out.groups(problem.groups->value);
+    kept.is_plain = false;
+  }
+  if (is_third && problem.fmha != nullptr) {
+    out.fmha(fmha_shape_of(*problem.fmha));
+    kept.is_plain = false;
+  }
   return out;
 }
 

@@ -38,14 +38,15 @@ inline void write(const ckgen_message& message, std::string_view text) noexcept 
   message.text[length] = '\0';
 }
 
-inline ckgen_status answer(const Status& status, const ckgen_message& message) noexcept {
-  write(message, status.message);
-  return static_cast<ckgen_status>(status.code);
+inline ckgen_status ok(const ckgen_message& message) noexcept {
+  if (message.text != nullptr && message.size != 0) message.text[0] = '\0';
+  return CKGEN_OK;
 }
 
-inline ckgen_status ok(const ckgen_message& message) noexcept {
-  write(message, {});
-  return CKGEN_OK;
+inline ckgen_status answer(const Status& status, const ckgen_message& message) noexcept {
+  if (status.ok()) return ok(message);
+  write(message, status.message);
+  return static_cast<ckgen_status>(status.code);
 }
 
 inline ckgen_status invalid(const ckgen_message& message, std::string_view text) noexcept {
@@ -105,25 +106,25 @@ ckgen_status make(Handle** out, Value&& value, const ckgen_message& message) noe
 }
 
 /// Runs a plan in the caller's workspace with arguments as `args_of` reads the caller's struct.
-template <class Args, class ArgsOf>
-ckgen_status run_in(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
-                    void* workspace, void* stream, const ckgen_message& message) noexcept {
+template <auto args_of, class Args>
+ckgen_status run_in(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, void* workspace,
+                    void* stream, const ckgen_message& message) noexcept {
   if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
   return answer(dispatcher->value.run(plan->value, args_of(*args), workspace, stream), message);
 }
 
 /// The same in a workspace of the dispatcher's pool.
-template <class Args, class ArgsOf>
-ckgen_status run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
-                        void* stream, const ckgen_message& message) noexcept {
+template <auto args_of, class Args>
+ckgen_status run_pooled(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, void* stream,
+                        const ckgen_message& message) noexcept {
   if (!given(message, dispatcher, plan) || !sized(message, args)) return CKGEN_INVALID_ARGUMENT;
   return answer(dispatcher->value.run(plan->value, args_of(*args), stream), message);
 }
 
 /// Times such runs.
-template <class Args, class ArgsOf>
-ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, ArgsOf args_of,
-                      int32_t warmup, int32_t runs, ckgen_bench_result* out, const ckgen_message& message) noexcept {
+template <auto args_of, class Args>
+ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan, const Args* args, int32_t warmup,
+                      int32_t runs, ckgen_bench_result* out, const ckgen_message& message) noexcept {
   if (!given(message, dispatcher, plan) || !sized(message, args) || !sized(message, out)) return CKGEN_INVALID_ARGUMENT;
   BenchOptions options = BenchOptions::from_environment();
   if (warmup >= 0) options.warmup = warmup;
@@ -135,7 +136,8 @@ ckgen_status bench_of(const ckgen_dispatcher* dispatcher, const ckgen_plan* plan
 
 FmhaShape fmha_shape_of(const ckgen_problem_fmha& problem) noexcept;
 Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept;
-Problem problem_of(const ckgen_problem& problem) noexcept;
+/// Valid until this thread's next call of it.
+const Problem& problem_of(const ckgen_problem& problem) noexcept;
 Selection selection_of(const ckgen_selection& selection) noexcept;
 void fill(const Selection& selection, ckgen_selection& out) noexcept;
 

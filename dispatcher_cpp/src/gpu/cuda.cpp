@@ -12,9 +12,6 @@ namespace {
 
 // CUresult.
 constexpr int kCudaNotInitialized = 3;
-constexpr int kCudaInvalidContext = 201;
-constexpr int kCudaInvalidHandle = 400;
-constexpr int kCudaContextIsDestroyed = 709;
 
 // CUdevice_attribute and CUfunction_attribute.
 constexpr int kCudaMultiprocessorCount = 16;
@@ -91,7 +88,7 @@ class CudaRuntime final : public OpenedRuntime {
   int in_context(Call call) const noexcept {
     int code = call();
     if (code == kCudaNotInitialized && init_(0) == 0) code = call();
-    if (code == kCudaInvalidContext && enter_primary()) code = call();
+    if (code == kInvalidContext && enter_primary()) code = call();
     return code;
   }
   bool enter_primary() const noexcept;
@@ -207,7 +204,8 @@ Status CudaRuntime::query(int id, GpuProperties& out) const noexcept {
 
 Status CudaRuntime::synchronize(void* stream) const noexcept {
   if (!status_.ok()) return status_;
-  return done("cuStreamSynchronize", in_context([&] { return stream_synchronize_(stream); }), StatusCode::no_device);
+  const int code = in_context([&] { return stream_synchronize_(stream); });
+  return queued("cuStreamSynchronize", code, stream, StatusCode::no_device);
 }
 
 Status CudaRuntime::allocate(std::size_t bytes, void** out) const noexcept {
@@ -277,9 +275,9 @@ Status CudaRuntime::zero(const Clear& clear, void* stream) const noexcept {
   const std::size_t rows = clear.rows * clear.batches;
   const Address to = address_of(clear.memory);
   if (rows == 1 || clear.pitch == clear.width)
-    return done("cuMemsetD8Async", in_context([&] { return memset_(to, 0, clear.width * rows, stream); }));
-  return done("cuMemsetD2D8Async",
-              in_context([&] { return memset_2d_(to, clear.pitch, 0, clear.width, rows, stream); }));
+    return queued("cuMemsetD8Async", in_context([&] { return memset_(to, 0, clear.width * rows, stream); }), stream);
+  return queued("cuMemsetD2D8Async",
+                in_context([&] { return memset_2d_(to, clear.pitch, 0, clear.width, rows, stream); }), stream);
 }
 
 Status CudaRuntime::launch(void* function, const KernelCall& call, void* stream) const noexcept {
@@ -297,12 +295,7 @@ Status CudaRuntime::launch(void* function, const KernelCall& call, void* stream)
   // By pointer: the driver knows where in the kernel's parameters an argument of such alignment begins.
   void* arguments[] = {const_cast<unsigned char*>(call.args)};
   const int code = in_context([&] { return launch_(&config, function, arguments, nullptr); });
-  if (stream != nullptr &&
-      (code == kCudaInvalidContext || code == kCudaInvalidHandle || code == kCudaContextIsDestroyed))
-    return Status::error(
-        StatusCode::invalid_argument,
-        "cuLaunchKernelEx answered with CUDA error %d: stream %p was destroyed, or is another device's", code, stream);
-  return done("cuLaunchKernelEx", code);
+  return queued("cuLaunchKernelEx", code, stream);
 }
 
 Status CudaRuntime::create_event(void** event) const noexcept {

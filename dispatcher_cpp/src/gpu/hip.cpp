@@ -133,8 +133,7 @@ Status HipRuntime::query(int id, GpuProperties& out) const noexcept {
 
 Status HipRuntime::synchronize(void* stream) const noexcept {
   if (!status_.ok()) return status_;
-  const int code = stream_synchronize_(stream);
-  return code == 0 ? Status::success() : failed("hipStreamSynchronize", code);
+  return queued("hipStreamSynchronize", stream_synchronize_(stream), stream, StatusCode::no_device);
 }
 
 Status HipRuntime::allocate(std::size_t bytes, void** out) const noexcept {
@@ -191,8 +190,8 @@ Status HipRuntime::zero(const Clear& clear, void* stream) const noexcept {
   }
   const std::size_t rows = clear.rows * clear.batches;
   if (rows == 1 || clear.pitch == clear.width)
-    return done("hipMemsetAsync", memset_(clear.memory, 0, clear.width * rows, stream));
-  return done("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, rows, stream));
+    return queued("hipMemsetAsync", memset_(clear.memory, 0, clear.width * rows, stream), stream);
+  return queued("hipMemset2DAsync", memset_2d_(clear.memory, clear.pitch, 0, clear.width, rows, stream), stream);
 }
 
 Status HipRuntime::launch(void* function, const KernelCall& call, void* stream) const noexcept {
@@ -200,9 +199,9 @@ Status HipRuntime::launch(void* function, const KernelCall& call, void* stream) 
   std::size_t size = call.args_size;
   void* extra[] = {reinterpret_cast<void*>(kBufferPointer), const_cast<unsigned char*>(call.args),
                    reinterpret_cast<void*>(kBufferSize), &size, reinterpret_cast<void*>(kEnd)};
-  return done("hipModuleLaunchKernel",
-              module_launch_(function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
-                             call.block[2], call.dynamic_lds, stream, nullptr, extra));
+  const int code = module_launch_(function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
+                                  call.block[2], call.dynamic_lds, stream, nullptr, extra);
+  return queued("hipModuleLaunchKernel", code, stream);
 }
 
 Status HipRuntime::create_event(void** event) const noexcept {

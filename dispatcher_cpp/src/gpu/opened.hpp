@@ -30,6 +30,15 @@ class OpenedRuntime : public GpuRuntime {
     return code == 0 ? Status::success() : failed(call, code, kind);
   }
 
+  /// The same of a call on a stream: a driver that knows its streams has answered that this is none of them.
+  Status queued(const char* call, int code, const void* stream, StatusCode kind = StatusCode::internal) const noexcept {
+    const bool is_none = code == kInvalidContext || code == kInvalidHandle || code == kContextIsDestroyed;
+    if (stream == nullptr || !is_none) return done(call, code, kind);
+    return Status::error(StatusCode::invalid_argument,
+                         "%s answered with %s error %d: stream %p was destroyed, or is another device's", call, name(),
+                         code, stream);
+  }
+
   /// What `query` says of a device, which is asked once.
   template <class Query>
   Status known(int id, GpuProperties& out, Query query) const noexcept {
@@ -43,6 +52,11 @@ class OpenedRuntime : public GpuRuntime {
     out = entry;
     return Status::success();
   }
+
+  // CUresult and hipError_t number these alike.
+  static constexpr int kInvalidContext = 201;
+  static constexpr int kInvalidHandle = 400;
+  static constexpr int kContextIsDestroyed = 709;
 
   Status status_;  // whether the library was found; its message says what the loader answered
 

@@ -110,7 +110,7 @@ def dispatched(
     Plans of gradients go on behind a launch of which something was found: ck_tile's kernel has what is harmless.
     UsageError where it does not compile or a run fails.
     """
-    (built,) = build_kernels([_units_of(instance, arch)], context)
+    (built,) = build_kernels([units_of(instance, arch)], context)
     if built.library is None:
         raise UsageError(f"{instance.name}: {built.failure_text}")
     with tempfile.TemporaryDirectory(prefix="ckgen-emulate-") as name:
@@ -140,7 +140,8 @@ def dispatched(
     )
 
 
-def _units_of(instance: FmhaInstance, arch: str) -> KernelUnits:
+def units_of(instance: FmhaInstance, arch: str) -> KernelUnits:
+    """What is compiled of an instance, and a library in which it is the default."""
     unit: FmhaUnit = UnitPlan(instance.signature, (instance,), {arch: (0,)})
     plan = GenerationPlan((), MPolicy.LADDER, (unit,))
     return KernelUnits(plan_kernel(instance, arch, []), plan_host(instance, {arch: []}), registry_source(plan))

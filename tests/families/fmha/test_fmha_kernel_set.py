@@ -55,6 +55,16 @@ def test_shipped_sets_hold_legal_signatures_of_each_backend(name: str) -> None:
 
 
 @pytest.mark.parametrize("arch", CPU_LEVELS)
+def test_the_full_set_of_every_cpu_level_has_slopes_and_a_cap_over_pages(arch: str) -> None:
+    """What AITER's paged_attention_v1 asks for."""
+    (file,) = kernel_set_files(Path("full"), ["fmha"])
+    held = {
+        one.signature.canonical() for one in read_kernel_set(file) if one.backend is Backend.HOST and one.is_for(arch)
+    }
+    assert {f"fmha_{of}_masked_{word}_blocktable" for of in ("bf16", "fp16") for word in ("alibi", "softcap")} <= held
+
+
+@pytest.mark.parametrize("arch", CPU_LEVELS)
 def test_defaults_of_every_cpu_level_serve_paged_caches(arch: str) -> None:
     (file,) = kernel_set_files(Path("default"), ["fmha"])
     held = {
