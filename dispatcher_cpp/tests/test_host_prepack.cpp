@@ -87,7 +87,8 @@ TEST(HostPrepack, EveryRegisterTileOfEveryLevelGivesTheBytesOfThePlainB) {
   for (const DType type : kTypes)
     for (const Layout layout : {Layout::rcr, Layout::rrr}) {
       const GemmTraits t = traits_of_type(type, layout);
-      for (const Shape shape : {Shape{1, 16, 64}, Shape{3, 33, 37}, Shape{16, 50, 130}, Shape{40, 97, 71}}) {
+      for (const Shape shape :
+           {Shape{1, 16, 64}, Shape{3, 33, 37}, Shape{16, 50, 130}, Shape{40, 97, 71}, Shape{3, 33, 1100}}) {
         Fixture f(t, shape);
         randomise(t.a, f.a, 1);
         randomise(t.b, f.b, 2);

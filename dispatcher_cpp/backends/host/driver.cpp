@@ -20,6 +20,9 @@ namespace {
 // Fewer bytes of A are packed sooner than a thread wakes up.
 constexpr std::int64_t kSerialPackBytes = 128 << 10;
 
+// Rows of a tile of C that may lie a power of two apart: they share one set of a first-level cache of eight ways.
+constexpr std::int64_t kRowsOfASet = 7;
+
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
 // One matrix product of the batch or a part of it, in its part of the workspace.
@@ -50,6 +53,7 @@ class Problem {
     b_scale_ = scales(
         scales_b(traits.quant, traits.scale_block) ? args.b_scale : nullptr, args.batch_stride_b == 0 ? 0 : batch,
         traits.quant == Quant::blockscale ? ceil_div(args.n, traits.scale_block.n) : args.n, traits.quant);
+    sums_in_c_ = can_sum_in_c();
   }
 
   void run() noexcept {
@@ -273,6 +277,17 @@ class Problem {
   // Words from one panel of packed columns to the next.
   std::int64_t b_stride() const noexcept { return g_.depth_words * kPanelColumns; }
 
+  // Whether what a tile sums up is the result as it is stored, in one go.
+  bool can_sum_in_c() const noexcept {
+    return g_.one_pass && g_.splits == 1 && g_.kind == PackKind::f32 && traits_.c == DType::fp32 &&
+           traits_.quant == Quant::none && traits_.epilogue.empty() && bias_ == nullptr && g_.in_place == nullptr &&
+           mr_ <= kRowsOfASet && reinterpret_cast<std::uintptr_t>(c_) % alignof(float) == 0;
+  }
+  // Whether a tile, counted in panels of the part, has no row or column beyond it.
+  bool is_whole(std::int64_t m_panel, std::int64_t n_panel) const noexcept {
+    return (m_panel + 1) * mr_ <= g_.size.m && (n_panel + 1) * nr_ <= g_.size.n;
+  }
+
   // Adds elements [d0, d1) of K of split s, whose columns of B are packed, to a block.
   void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
                   unsigned char* slot) const noexcept {
@@ -287,9 +302,14 @@ class Problem {
           const MicroKernel& micro = micro_of(item.m0 + panel);
           const unsigned char* a = workspace_ + panel * panel_bytes() + word * micro.mr * 4;
           unsigned char* tile = block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
+          std::int64_t ld = g_.acc_ld;
+          if (sums_in_c_ && is_whole(panel + item.m0, item.j0 + j)) {
+            tile = c_ + ((item.m0 + panel) * mr_ * ldc_ + (item.j0 + j) * nr_) * 4;
+            ld = ldc_;
+          }
           if (g_.group == 0)
-            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, g_.acc_ld, k0 == begin ? 0U : kAccumulate,
-                      nullptr, nullptr);
+            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, ld, k0 == begin ? 0U : kAccumulate, nullptr,
+                      nullptr);
           else
             accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
         }
@@ -366,12 +386,25 @@ class Problem {
     }
   }
 
+  // Of row r of a block, whose whole tiles are in C, the other columns.
+  void store_rest(const unsigned char* result, std::int64_t r, std::int64_t first, const Item& item, std::int64_t done,
+                  std::int64_t n) const noexcept {
+    const std::int64_t column = item.j0 * nr_ + done;
+    std::memcpy(c_ + ((first + r) * ldc_ + column) * 4, result + (r * g_.acc_ld + done) * 4,
+                static_cast<std::size_t>(n - done) * 4);
+  }
+
   void store(const Item& item, const Block& block, const unsigned char* result, unsigned char* slot) const noexcept {
     const std::int64_t n = columns(item), first = first_row(item, block);
     float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
     const bool finished = g_.splits > 1 && g_.split_mode == 2;
     const bool plain = (traits_.quant == Quant::none || g_.group != 0) && traits_.epilogue.empty();
+    const std::int64_t in_whole_tiles = std::min(item.j_count, g_.size.n / nr_ - item.j0) * nr_;
     for (std::int64_t r = 0; r < rows(item, block); ++r) {
+      if (sums_in_c_ && is_whole((first + r) / mr_, item.j0)) {
+        store_rest(result, r, first, item, in_whole_tiles, n);
+        continue;
+      }
       const unsigned char* acc = result + r * g_.acc_ld * 4;
       unsigned char* out = c_ + bytes_of(traits_.c, (first + r) * ldc_ + item.j0 * nr_);
       const float* values = reinterpret_cast<const float*>(acc);
@@ -399,6 +432,7 @@ class Problem {
   std::int64_t ldc_ = 0;
   const float* bias_ = nullptr;
   bool a_scale_row_major_ = true, mx_scale_shuffled_ = false;
+  bool sums_in_c_ = false;
   const void* a_scale_ = nullptr;
   const void* b_scale_ = nullptr;
 };

@@ -63,12 +63,13 @@ constexpr std::int64_t kRowsReadOnce = 4;
 
 // ---- whole products -------------------------------------------------------------------------------------------------
 
-// How prepacked B is computed: int8 four products at a time where there are such kernels.
-Blocking prepacked_blocking(const GemmTraits& traits, Blocking b) noexcept {
+// How m rows are multiplied with a prepacked B: int8 as its panels are where there are such kernels.
+Blocking prepacked_blocking(const GemmTraits& traits, Blocking b, std::int64_t m) noexcept {
   b.prepacked = true;
   const IsaTable::Menu& bytes = b.isa->menu[static_cast<int>(PackKind::i8)];
   const bool grouped = traits.quant == Quant::blockscale || traits.quant == Quant::mx;
-  if (is_exact(traits) && !grouped && pick_micro(bytes, b.mr, b.nr, 1) != nullptr) b.kind = PackKind::i8;
+  const bool is_faster = m <= b.isa->rows_of_bytes;
+  if (is_exact(traits) && !grouped && is_faster && pick_micro(bytes, b.mr, b.nr, 1) != nullptr) b.kind = PackKind::i8;
   return b;
 }
 
@@ -79,7 +80,7 @@ std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, 
   const std::size_t plain =
       std::max(make_geometry(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
   if (!blocking.dots || !can_prepack(traits.b)) return plain;
-  return std::max(plain, make_geometry(traits, prepacked_blocking(traits, blocking), size).bytes);
+  return std::max(plain, make_geometry(traits, prepacked_blocking(traits, blocking, size.m), size).bytes);
 }
 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
@@ -89,7 +90,7 @@ void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args
   blocking.few_rows = any_order && !is_faster_packed && !is_faster_in_place(traits, blocking, args.m);
   if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
   const Blocking whole =
-      args.b_prepacked ? prepacked_blocking(traits, blocking) : in_place_blocking(traits, blocking, args.m);
+      args.b_prepacked ? prepacked_blocking(traits, blocking, args.m) : in_place_blocking(traits, blocking, args.m);
   execute(make_geometry(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 

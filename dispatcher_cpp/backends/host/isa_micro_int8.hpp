@@ -1,7 +1,8 @@
-// Micro-kernels of prepacked int8: four products at a time. Included by ISA files of CPUs that have the instruction.
+// Micro-kernels of prepacked int8, which read its panels as they are. Included by ISA files whose level has them.
 //
-// It multiplies unsigned with signed bytes, so A has 128 added (PackKind::i8), and 128 times the sum of B is taken off
-// again. Sums are exact, as those of int16 are.
+// The instruction for four products at a time multiplies unsigned with signed bytes, so A has 128 added (PackKind::i8),
+// and 128 times the sum of B is taken off again. CPUs without it widen bytes to int16 in registers: that of unsigned
+// with signed bytes that they have saturates. Sums are exact, as those of int16 are.
 #pragma once
 
 #include "backends/host/isa_micro.hpp"
@@ -11,6 +12,7 @@ inline namespace v1 {
 namespace host {
 namespace {
 
+#if CKGEN_HOST_LEVEL >= 5
 template <int MR, int NV>
 void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
               std::int64_t ld, unsigned flags, const float*, const float*) {
@@ -45,16 +47,94 @@ void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, cons
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, _mm512_sub_epi32(sum[i][j], excess[j]));
 }
+#else
+// Even and odd bytes of words, as int16.
+inline VecI even_bytes(VecI v) {
+  return _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+}
+inline VecI odd_bytes(VecI v) {
+  return _mm256_srai_epi16(v, 8);
+}
+
+// Steps of all rows that are widened at a time, and what they become: even bytes, then odd ones.
+constexpr std::int64_t kWidened = 128;
+template <int MR>
+struct Widened {
+  alignas(32) std::int32_t bytes[2][kWidened * MR];
+
+  void fill(const std::int32_t* a, std::int64_t count) {
+    std::int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) put(i, load_i(a + i));
+    for (; i < count; ++i) {
+      const VecI v = broadcast_i(a[i]);
+      bytes[0][i] = _mm256_cvtsi256_si32(even_bytes(v));
+      bytes[1][i] = _mm256_cvtsi256_si32(odd_bytes(v));
+    }
+  }
+
+ private:
+  void put(std::int64_t i, VecI v) {
+    store_i(bytes[0] + i, even_bytes(v));
+    store_i(bytes[1] + i, odd_bytes(v));
+  }
+};
+
+template <int MR, int NV>
+void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+              std::int64_t ld, unsigned flags, const float*, const float*) {
+  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
+  const Columns<std::int32_t, NV> b(b_panel, b_panels);
+  std::int32_t* c = static_cast<std::int32_t*>(acc);
+  VecI sum[MR][NV];
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
+  Widened<MR> wide;
+  for (std::int64_t k = 0; k < words;) {
+    const std::int64_t end = words - k < kWidened ? words : k + kWidened;
+    wide.fill(a + k * MR, (end - k) * MR);
+    for (const std::int32_t *even = wide.bytes[0], *odd = wide.bytes[1]; k < end; ++k, even += MR, odd += MR) {
+      VecI bv[NV];
+#pragma GCC unroll 8
+      for (int j = 0; j < NV; ++j) bv[j] = even_bytes(load_i(b.at(j, k)));
+#pragma GCC unroll 16
+      for (int i = 0; i < MR; ++i) {
+        const VecI av = broadcast_i(even[i]);
+#pragma GCC unroll 8
+        for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], bv[j], av);
+      }
+#pragma GCC unroll 8
+      for (int j = 0; j < NV; ++j) bv[j] = odd_bytes(load_i(b.at(j, k)));
+#pragma GCC unroll 16
+      for (int i = 0; i < MR; ++i) {
+        const VecI av = broadcast_i(odd[i]);
+#pragma GCC unroll 8
+        for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], bv[j], av);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, sum[i][j]);
+}
+#endif
 
 template <int MR, int NV, MicroFn RUN>
 constexpr MicroKernel tile() {
   return {MR, NV * kLanes, RUN};
 }
+#if CKGEN_HOST_LEVEL >= 5
 // Sums of 14 rows, and what is taken off again, are more than there are registers.
 constexpr MicroKernel kI8[] = {tile<8, 2, &micro_i8<8, 2>>(),   tile<1, 2, &micro_i8<1, 2>>(),
                                tile<2, 2, &micro_i8<2, 2>>(),   tile<4, 2, &micro_i8<4, 2>>(),
                                tile<6, 2, &micro_i8<6, 2>>(),   tile<10, 2, &micro_i8<10, 2>>(),
                                tile<12, 2, &micro_i8<12, 2>>(), tile<8, 3, &micro_i8<8, 3>>()};
+#else
+constexpr MicroKernel kI8[] = {tile<6, 2, &micro_i8<6, 2>>(), tile<1, 2, &micro_i8<1, 2>>(),
+                               tile<2, 2, &micro_i8<2, 2>>(), tile<4, 2, &micro_i8<4, 2>>()};
+#endif
 
 }  // namespace
 }  // namespace host

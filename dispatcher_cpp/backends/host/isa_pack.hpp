@@ -324,9 +324,8 @@ inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, in
 
 void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0, std::int64_t length,
           void* panel) {
-#if CKGEN_HOST_LEVEL >= 5
-  if (s.kind == PackKind::i8)
-    return pack_raised_bytes(s, p0, count, width, k0, length, static_cast<std::uint32_t*>(panel));
+#if CKGEN_HOST_LEVEL != 4
+  if (s.kind == PackKind::i8) return pack_bytes(s, p0, count, width, k0, length, static_cast<std::uint32_t*>(panel));
 #endif
   if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
 #if CKGEN_HOST_LEVEL >= 5

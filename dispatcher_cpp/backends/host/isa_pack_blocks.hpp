@@ -48,9 +48,11 @@ void pack_blocks(const PackSource& s, std::int64_t p0, std::int64_t count, int w
   constexpr std::int64_t kLine = 64 / kBytes;
   // Of a panel narrower than a vector the next word overwrites what a store is too long.
   const std::uint32_t* const behind = panel + (length + e - 1) / e * width;
-  const unsigned char* rows[kMaxWidth];
-  for (std::int64_t r = 0; r < count; ++r)
-    rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * kBytes;
+  const unsigned char* rows[(kMaxWidth + 7) / 8 * 8];
+  for (std::int64_t r = 0; r < (width + 7) / 8 * 8; ++r) {  // what is missing is the last one once more
+    const std::int64_t p = p0 + least(r, count - 1);
+    rows[r] = s.base + ((s.rows == nullptr ? p : std::int64_t{s.rows[p]}) * s.ld + k0) * kBytes;
+  }
   for (std::int64_t line = 0; line < length; line += kLine) {
     const std::int64_t end = least(line + kLine, length);
     for (int r = 0; r < width; r += 8) {
@@ -58,7 +60,7 @@ void pack_blocks(const PackSource& s, std::int64_t p0, std::int64_t count, int w
       for (std::int64_t k = line; k < end; k += kBlock) {
         std::uint32_t* out = panel + k / e * width + r;
         __m256 v[8];
-        if (r + 8 <= count && k + kBlock <= end) {
+        if (r + lanes <= count && k + kBlock <= end) {
 #pragma GCC unroll 8
           for (int i = 0; i < 8; ++i) v[i] = eight_words<T>(rows[r + i] + k * kBytes);
         } else {  // what is missing is zero

@@ -62,10 +62,11 @@ void pack_prepacked_bytewise(const PackSource& s, std::int64_t p0, std::int64_t 
     }
 }
 
-#if CKGEN_HOST_LEVEL >= 5
+#if CKGEN_HOST_LEVEL != 4
 // A as PackKind::i8; what is beyond K is multiplied with the zeros of B.
-inline void pack_raised_bytes(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
-                              std::int64_t length, std::uint32_t* panel) {
+inline void pack_bytes(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                       std::int64_t length, std::uint32_t* panel) {
+  constexpr std::uint32_t kAdded = CKGEN_HOST_LEVEL >= 5 ? 0x80808080U : 0;
   const std::int64_t step_p = s.k_contiguous ? s.ld : 1, step_k = s.k_contiguous ? 1 : s.ld;
   for (std::int64_t r = 0; r < width; ++r) {
     const bool is_there = r < count;
@@ -79,7 +80,7 @@ inline void pack_raised_bytes(const PackSource& s, std::int64_t p0, std::int64_t
       else
         for (std::int64_t i = 0; i < 4 && i < left; ++i)
           word |= static_cast<std::uint32_t>(row[(w * 4 + i) * step_k]) << (8 * i);
-      panel[w * width + r] = word ^ 0x80808080U;
+      panel[w * width + r] = word ^ kAdded;
     }
   }
 }

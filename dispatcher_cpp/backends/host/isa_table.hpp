@@ -20,7 +20,7 @@ enum class PackKind : std::uint8_t {
   f32,   // one fp32; fp32 FMA
   i16,   // two int16 widened from int8; exact int32 sums
   bf16,  // two bf16; dot product into fp32
-  i8,    // four bytes: int8 of a prepacked B, int8 with 128 added of its A; exact int32 sums
+  i8,    // four bytes: int8 of a prepacked B, int8 of its A, with 128 added at levels with VNNI; exact int32 sums
 };
 inline constexpr int kPackKinds = 4;
 constexpr int elements_per_word(PackKind kind) noexcept {
@@ -195,6 +195,8 @@ struct IsaTable {
   InPlaceKernelFn in_place;
   FmhaKernels fmha[kPackKinds];  // none of integers
   PackFn pack_tiles = nullptr;   // panels of A for kernels with a grain
+  // Rows of A up to which a prepacked B of int8 is multiplied as i8; for more, widening it once for all is faster.
+  std::int64_t rows_of_bytes = std::int64_t{1} << 40;
 };
 
 // What tile instructions add to the level below.

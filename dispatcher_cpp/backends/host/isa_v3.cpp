@@ -3,7 +3,7 @@
 #include "backends/host/isa_fmha_backward.hpp"
 #include "backends/host/isa_fmha_rows.hpp"
 #include "backends/host/isa_in_place.hpp"
-#include "backends/host/isa_micro.hpp"
+#include "backends/host/isa_micro_int8.hpp"
 #include "backends/host/isa_small.hpp"
 
 namespace ckgen {
@@ -12,7 +12,7 @@ namespace host {
 
 static_assert(are(kF32, x86_64_v3_f32) && are(kI16, x86_64_v3_i16));
 
-constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
+constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}, menu_of(kI8)},
                                    &pack,
                                    &finish,
                                    &fuse,
@@ -22,7 +22,9 @@ constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
                                    &small_e8m0,
                                    &small_most,
                                    &in_place_kernel,
-                                   {with_backward<WordF32>(with_rows(fmha_kernels<WordF32>())), {}, {}}};
+                                   {with_backward<WordF32>(with_rows(fmha_kernels<WordF32>())), {}, {}},
+                                   nullptr,
+                                   16};
 
 }  // namespace host
 }  // namespace v1

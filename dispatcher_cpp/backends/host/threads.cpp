@@ -28,9 +28,14 @@ thread_local bool inside_pool = false;
 thread_local int most_threads = 0;  // ThreadLimit; 0: no limit
 
 // Waking a thread that sleeps can take as long as a small problem does (60 us were measured on a virtual machine). So a
-// worker looks for more work for about twice as long as the last caller was away, and not at all after it was long.
-constexpr std::chrono::microseconds kLeastPatience{20};
+// worker looks for more work for about twice as long as callers were away of late, counted from the end of their last
+// call, and for kLeastPatience after they were away long. A product is several calls, and the threads do not end their
+// parts of one together: until its caller is done, a worker looks on.
+constexpr std::chrono::microseconds kLeastPatience{50};
 constexpr std::chrono::microseconds kMostPatience{200};
+constexpr std::chrono::microseconds kPatienceInCalls{1000};
+// How often a worker that looks for work sees whether callers are still at work.
+constexpr std::chrono::microseconds kLook{5};
 // How long a caller that is done looks for the end of its workers before it sleeps.
 constexpr std::chrono::microseconds kCallersPatience{50};
 // Nobody is woken for less work than this, unless so many calls came without a pause.
@@ -172,7 +177,7 @@ class Pool {
   bool close(Job& job) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     --callers_;
-    last_call_ = Clock::now();
+    last_call_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
     taken_ -= job.seats;
     job.seats = 0;
     note_surplus();
@@ -207,12 +212,29 @@ class Pool {
 
   // How long the callers were away, and how long workers therefore wait for the next one.
   void note_call() noexcept {
-    const Clock::duration gap = callers_ > 0 ? Clock::duration::zero() : Clock::now() - last_call_;
+    const Clock::duration gap = callers_ > 0 ? Clock::duration::zero() : Clock::now() - last_call();
     const bool is_close = gap <= kMostPatience;
     streak_ = is_close ? std::min(streak_ + 1, kStreak) : 0;
-    if (patience_ != Clock::duration::zero())
-      patience_ = is_close ? std::clamp<Clock::duration>(2 * gap, kLeastPatience, kMostPatience)
-                           : Clock::duration(kLeastPatience);
+    if (patience_ == Clock::duration::zero()) return;
+    const Clock::duration kept = patience_ - patience_ / 8;  // short gaps are those between the steps of a product
+    patience_ = is_close ? std::clamp<Clock::duration>(std::max(2 * gap, kept), kLeastPatience, kMostPatience)
+                         : Clock::duration(kLeastPatience);
+  }
+
+  Clock::time_point last_call() const noexcept {
+    return Clock::time_point(Clock::duration(last_call_.load(std::memory_order_relaxed)));
+  }
+
+  // Until there is a call after `seen`, or none for too long.
+  void look_for_call(std::uint32_t seen, Clock::duration patience) const noexcept {
+    if (patience == Clock::duration::zero()) return;
+    const Clock::time_point begin = Clock::now();
+    const auto is_there = [this, seen] { return calls_.load(std::memory_order_relaxed) != seen; };
+    const auto end = [this, begin, patience] {
+      return callers_.load(std::memory_order_relaxed) > 0 ? begin + kPatienceInCalls : last_call() + patience;
+    };
+    while (!spin_until(kLook, is_there) && Clock::now() < end()) {
+    }
   }
 
   Job* open_job() const noexcept {
@@ -236,7 +258,7 @@ class Pool {
       if (!may_spin) ++sleepers_;
       lock.unlock();
       if (may_spin)
-        spin_until(patience, [this, seen] { return calls_.load(std::memory_order_relaxed) != seen; });
+        look_for_call(seen, patience);
       else
         sleep_while(calls_, seen);
       lock.lock();
@@ -264,12 +286,12 @@ class Pool {
   std::mutex mutex_;         // held by who reads or writes anything below
   Word calls_{0}, ends_{0};  // futexes: of workers that wait for calls, of callers that wait for workers
   Job* newest_ = nullptr;
-  int callers_ = 0;
+  std::atomic<int> callers_{0};  // read by workers that hold no mutex, as last_call_ is
   int taken_ = 0;                // workers inside jobs or promised to them
   int sleepers_ = 0;             // workers
   std::atomic<int> surplus_{0};  // callers and taken workers beyond all threads; workers count it down as they leave
   int streak_ = 0;               // calls without a pause
-  Clock::time_point last_call_{};
+  std::atomic<Clock::rep> last_call_{0};
   Clock::duration patience_;  // of workers; 0: there are more threads than CPUs
   bool stop_ = false;
   cpu_set_t cpus_;               // that the pool may use
