@@ -144,7 +144,7 @@ BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
      "gemm_fp16_rcr_epi_silu_mul"],
 )  # fmt: skip
 def test_a_cluster_shares_k_of_products_of_one_warpgroup_or_two(signature: str) -> None:
-    for parts, rows, swap in product((1, 3, 8), (64, 128), (False, True)):
+    for parts, rows, swap in product((2, 3, 8), (64, 128), (False, True)):
         tile = Tile(rows, 64, 128 if rows == 64 or "fp8" in signature else 64)
         config = replace(OF_CLUSTERS, parts=parts, tile=tile, swap=swap)
         assert judge(parse_canonical(signature), config, config.backend, HOPPER) == ()
@@ -167,6 +167,7 @@ def test_of_kc_too_a_side_of_the_tile_is_within_a_block_of_b() -> None:
         {"tile": Tile(64, 64, 256)},
         {"signature": "grouped_gemm_bf16_rcr"},
         {"signature": "gemm_fp8_ocp_bf16_rcr_rowwise"},
+        {"signature": BLOCKS, "parts": 1},
     ],
 )
 def test_parts_of_k_are_refused_beside_what_their_kernel_does_not_do(changes: dict[str, Any]) -> None:

@@ -122,7 +122,8 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 def parts_meet_in_a_cluster(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
     """Only kc has K in parts, as many as a cluster has workgroups: of 16-bit floats or with block scales.
 
-    Its tiles are of one warpgroup or two; two stages fit its part of an SM.
+    Its tiles are of one warpgroup or two; two stages fit its part of an SM. Of one part with block scales
+    compute-sanitizer sees scales written while they are read.
     """
     if config.schedule is not CutlassSchedule.KC:
         return exceeds(config.parts, 1, "parts of K without the schedule kc")
@@ -137,6 +138,7 @@ def parts_meet_in_a_cluster(signature: GemmSignature, config: CutlassConfig, arc
     return first(
         broken("a cluster that shares K has the whole of a product", found, "none") if found else None,
         None if has_blocks else not_among(str(signature.a), _WIDE, "a cluster that shares K multiplies"),
+        broken("block scales of K in parts have", "1 part", "2 and more") if has_blocks and config.parts == 1 else None,
         not_among(str(config.tile.m), _ROWS_OF_PARTS, "tile M must be the instruction's of one warpgroup or two:"),
         exceeds(config.parts, arch.max_cluster, "workgroups of a cluster"),
         exceeds(config.least_shared_bytes(signature.a.bits), part, "bytes of shared memory of two stages"),
