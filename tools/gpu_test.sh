@@ -92,7 +92,7 @@ done
 
 echo "times"
 for signature in gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale; do
-  timeout 100 "$app" table "$signature" "$work/sweep.cubin" 15 > "$found/table_$signature.csv" 2> "$found/said.txt" ||
+  timeout 100 "$app" table "$signature" "$work/sweep.cubin" 31 > "$found/table_$signature.csv" 2> "$found/said.txt" ||
     status=1
   grep -m 1 '^no cuBLASLt' "$found/said.txt" >> "$found/skipped.txt"
 done

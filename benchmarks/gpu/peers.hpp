@@ -1,8 +1,11 @@
 // Kernels of others beside ours, and times of all in turns.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,16 +68,22 @@ struct TimedRun {
   std::vector<double> us;
 };
 
-/// One run of each after the other, the L2 swept before it, so many rounds.
+/// One run of each after the other, the L2 swept before it, so many rounds, each in an order of its own: a kernel that
+/// always followed itself under another name would always find its code in the SMs' caches.
 inline void time_in_turns(std::vector<TimedRun>& timed, int rounds, gpu::Sweep& sweep, gpu::Timer& timer,
                           void* stream) {
-  for (int round = 0; round < rounds; ++round)
-    for (std::size_t i = 0; i < timed.size(); ++i) {
-      TimedRun& one = timed[(i + static_cast<std::size_t>(round) * 3) % timed.size()];
+  std::vector<std::size_t> order(timed.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(7);
+  for (int round = 0; round < rounds; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      TimedRun& one = timed[i];
       sweep(stream);
       timer.start(stream);
       must(one.run());
       timer.stop(stream);
       one.us.push_back(timer.microseconds());
     }
+  }
 }

@@ -90,7 +90,7 @@ def beside(
     if not both:
         return {"problems": len(times), "compared": 0}
     selected = {one: times[one][peer] / times[one][taken[one]] for one in both}
-    best = [times[one][peer] / min(us for name, us in times[one].items() if not is_peer(name)) for one in both]
+    best = [times[one][peer] / min(us for name, us in times[one].items() if is_ours(name)) for one in both]
     either = [times[one][peer] / min(times[one].values()) for one in both]
     by_m: dict[int, list[float]] = defaultdict(list)
     for one, ratio in selected.items():
@@ -118,6 +118,11 @@ def is_peer(kernel: str) -> bool:
     """Whether it is torch, cuBLASLt's own choice or another answer of it; one that selection took has an instance's
     name."""
     return kernel.partition(":")[0] in (PEER, *OTHER_PEERS)
+
+
+def is_ours(kernel: str) -> bool:
+    """Whether ckgen built it."""
+    return not is_peer(kernel) and f"_{PEER}_" not in kernel
 
 
 def rounded(ratio: float) -> float:

@@ -17,7 +17,7 @@ from ckgen.tune.run import NAMES
 
 BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
 TABLE = root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv"
-LOSER = f"{BLOCKS}_cutlass_64x64x128_1x1_kc2_swap"
+LOSER = f"{BLOCKS}_cutlass_64x64x128_1x1_kc2"
 
 
 def journal(path: Path, one: Weighed) -> Path:

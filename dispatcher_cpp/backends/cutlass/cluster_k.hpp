@@ -2,12 +2,15 @@
 // For device units by nvcc, and for host units behind gemm_host.hpp, whose arguments it takes.
 #pragma once
 
+#include "cluster_store.hpp"
 #include "gemm.hpp"
 
 namespace ckgen::cutlass_gemm {
 
-/// Bytes of shared memory of a workgroup, two of which an SM holds.
-inline constexpr int kHalfShared = 233472 / 2 - 1024;
+/// Bytes of shared memory of a workgroup where an SM holds so many of them; CUDA keeps 1024 of each.
+constexpr int shared_of(int workgroups) {
+  return 233472 / workgroups - 1024;
+}
 
 /// What the kernel reads beside A and B: nothing.
 struct NoScales {
@@ -20,11 +23,11 @@ struct NoScales {
   }
 };
 
-/// Scales of blocks of a kernel that swaps: one of each step of K and 128 of its rows, which are B's, and lines of its
-/// columns, which are A's, that the copy engine takes.
-template <int tile_n>
-struct BlocksOfRows {
-  using Config = typename BlockScales<true>::Config;
+/// Scales of blocks: one of each step of K and of B's side of the tile, which is within 128; and lines of A's side, of
+/// `lines` scales, that the copy engine takes. B's are the kernel's rows where it swaps.
+template <bool is_swapped, int lines>
+struct BlocksOf {
+  using Config = typename BlockScales<is_swapped>::Config;
   struct Arguments {
     const float* ptr_SFA;
     const float* ptr_SFB;
@@ -32,14 +35,31 @@ struct BlocksOfRows {
     decltype(Config::deduce_layoutSFB()) layout_SFB;
   };
   using Params = Arguments;
-  static constexpr int kCopied = tile_n;
+  static constexpr int kCopied = lines;
   static Params of(const Arguments& given) { return given; }
+
+  /// Of the tile that begins at that row and column, from that K on.
+  CUTLASS_DEVICE static const float* of_lines(const Params& scales, int row, int column, int k, int batch) {
+    if constexpr (is_swapped) {
+      return scales.ptr_SFB + scales.layout_SFB(column, k, batch);
+    } else {
+      return scales.ptr_SFA + scales.layout_SFA(row, k, batch);
+    }
+  }
+  CUTLASS_DEVICE static float of_block(const Params& scales, int row, int column, int k, int batch) {
+    if constexpr (is_swapped) {
+      return scales.ptr_SFA[scales.layout_SFA(row, k, batch)];
+    } else {
+      return scales.ptr_SFB[scales.layout_SFB(column, k, batch)];
+    }
+  }
 };
 
 /// The kernel, in the form that CUTLASS gives its own. Each of `parts` workgroups of a cluster sums a part of K of one
-/// tile: one thread loads, one warpgroup multiplies. Sums in fp32 are then read from the shared memory of all parts, in
-/// their order, so that no workspace is needed and a result has the same bytes whatever runs beside it.
-template <class Mainloop, class Scaled, class Out, class StrideD, int parts, bool is_swapped>
+/// tile: one thread loads, one warpgroup multiplies, or each of two 64 rows. Sums in fp32 are then read from the shared
+/// memory of all parts, in their order, so that no workspace is needed and a result has the same bytes whatever runs
+/// beside it. An SM holds `per_sm` workgroups. `Stored` is what is done to sums on their way to C.
+template <class Mainloop, class Scaled, class Stored, class Out, class StrideD, int parts, bool is_swapped, int per_sm>
 struct ClusterKKernel {
   using Tile = typename Mainloop::TileShape;
   using TiledMma = typename Mainloop::TiledMma;
@@ -47,11 +67,11 @@ struct ClusterKKernel {
   using EmptyBarrier = cutlass::arch::ClusterBarrier;
   using Shape = cute::Shape<int, int, int, int>;
   static constexpr int kStages = Mainloop::DispatchPolicy::Stages;
-  static constexpr int kWarp = 32, kConsumers = 128, kConsumerWarps = kConsumers / kWarp;
+  static constexpr int kWarp = 32, kConsumers = cute::size(TiledMma{}), kConsumerWarps = kConsumers / kWarp;
   static constexpr int kWriters = parts > 1 ? kConsumers + kWarp : kConsumers;  // threads of a part that write C
   static constexpr int kGridLimit = 65535;                                      // workgroups along y and z
   static constexpr int kCopied = Scaled::kCopied;                               // scales of a step
-  static_assert(cute::size(TiledMma{}) == kConsumers);
+  static_assert(kConsumers * cute::size<0>(typename TiledMma::AtomShape_MNK{}) == 128 * cute::size<0>(Tile{}));
 
   // Of C: elements of a tile side by side in memory, lines of them, and how far apart lines of sums are, which keeps
   // threads that write together in banks of their own.
@@ -69,9 +89,9 @@ struct ClusterKKernel {
     EmptyBarrier empty[kStages];
   };
   static constexpr int SharedStorageSize = sizeof(SharedStorage);
-  static_assert(SharedStorageSize <= kHalfShared);
+  static_assert(SharedStorageSize <= shared_of(per_sm));
   static constexpr std::uint32_t MaxThreadsPerBlock = kConsumers + kWarp;
-  static constexpr std::uint32_t MinBlocksPerMultiprocessor = 2;
+  static constexpr std::uint32_t MinBlocksPerMultiprocessor = per_sm;
 
   struct Arguments {
     cutlass::gemm::GemmUniversalMode mode;
@@ -79,9 +99,7 @@ struct ClusterKKernel {
     struct Operands : Mainloop::Arguments, Scaled::Arguments {
     } mainloop;
     struct {
-      struct {
-        float alpha, beta;
-      } thread;  // 1 and 0
+      typename Stored::Arguments thread;
       Out* ptr_D;
       StrideD dD;
     } epilogue;
@@ -94,6 +112,7 @@ struct ClusterKKernel {
     Shape problem_shape;
     typename Mainloop::Params mainloop;
     typename Scaled::Params scales;
+    typename Stored::Arguments stored;
     Out* c;
     StrideD stride_c;
   };
@@ -104,8 +123,9 @@ struct ClusterKKernel {
   }
   static std::size_t get_workspace_size(const Arguments&) { return 0; }
   static Params to_underlying_arguments(const Arguments& args, void* workspace) {
-    return {args.problem_shape, Mainloop::to_underlying_arguments(args.problem_shape, args.mainloop, workspace),
-            Scaled::of(args.mainloop), args.epilogue.ptr_D, args.epilogue.dD};
+    return {args.problem_shape,        Mainloop::to_underlying_arguments(args.problem_shape, args.mainloop, workspace),
+            Scaled::of(args.mainloop), args.epilogue.thread,
+            args.epilogue.ptr_D,       args.epilogue.dD};
   }
   static dim3 get_grid_shape(const Params& params) { return tiles_of(params.problem_shape); }
   static dim3 get_block_shape() { return dim3(MaxThreadsPerBlock, 1, 1); }
@@ -177,9 +197,11 @@ struct ClusterKKernel {
     const auto b = of_b.partition_S(cute::get<1>(inputs)(_, _, static_cast<int>(blockIdx.y), _, batch));
     auto to_a = of_a.partition_D(staged_a(shared));
     auto to_b = of_b.partition_D(staged_b(shared));
+    const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{});
     const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{});
-    const int scales = min(kCopied, cute::get<1>(params.problem_shape) - column);
-    const auto of_scales = static_cast<int>(sizeof(float)) * (kCopied > 0 ? scales : 0);
+    const int lines =
+        is_swapped ? cute::get<1>(params.problem_shape) - column : cute::get<0>(params.problem_shape) - row;
+    const auto of_scales = static_cast<int>(sizeof(float)) * min(kCopied, lines);
     Turn turn;
     for (int step = begin; step < end; ++step, turn.next()) {
       shared.empty[turn.stage].wait(turn.phase ^ 1U);
@@ -189,17 +211,18 @@ struct ClusterKKernel {
       cute::copy(params.mainloop.tma_load_a.with(arrival), a(_, _, _, step), to_a(_, _, _, turn.stage));
       cute::copy(params.mainloop.tma_load_b.with(arrival), b(_, _, _, step), to_b(_, _, _, turn.stage));
       if constexpr (kCopied > 0) {
-        const float* from =
-            params.scales.ptr_SFB + params.scales.layout_SFB(column, step * cute::size<2>(Tile{}), batch);
+        const float* from = Scaled::of_lines(params.scales, row, column, step * cute::size<2>(Tile{}), batch);
         cute::SM90_BULK_COPY_G2S::copy(from, &arrival, shared.scales[turn.stage], of_scales);
       }
     }
   }
 
-  /// By the warpgroup: its sums, written over the operands.
+  /// By those who multiply: their sums, written over the operands.
   CUTLASS_DEVICE static void multiply(const Params& params, SharedStorage& shared, int batch, int begin, int end) {
     TiledMma mma;
-    const auto all = mma.get_slice(0);  // operands are the warpgroup's
+    constexpr int kGroup = 128;
+    const int group = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / kGroup, 0);
+    const auto all = mma.get_slice(group * kGroup);  // operands are the warpgroup's
     const auto a = all.make_fragment_A(all.partition_A(staged_a(shared)));
     const auto b = all.make_fragment_B(all.partition_B(staged_b(shared)));
     const auto places =
@@ -248,22 +271,23 @@ struct ClusterKKernel {
   CUTLASS_DEVICE static void add_scaled(const Params& params, SharedStorage& shared, int batch, int begin, int end,
                                         TiledMma& mma, const A& a, const B& b, const Places& places, Sums& sums) {
     using cute::_;
-    const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{}), lane = static_cast<int>(threadIdx.x) % kWarp;
-    // A lane holds the scale of one step of the rows, and of one a warp's width ahead.
-    const auto of_rows = [&](int step) {
-      const auto& scales = params.scales;
-      return step < end ? scales.ptr_SFA[scales.layout_SFA(row, step * cute::size<2>(Tile{}), batch)] : 0.0F;
+    const int row = static_cast<int>(blockIdx.x) * cute::size<0>(Tile{});
+    const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{});
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    // A lane holds the block's scale of one step, and of one a warp's width ahead.
+    const auto of_block = [&](int step) {
+      return step < end ? Scaled::of_block(params.scales, row, column, step * cute::size<2>(Tile{}), batch) : 0.0F;
     };
-    float held = of_rows(begin + lane), ahead = of_rows(begin + kWarp + lane);
+    float held = of_block(begin + lane), ahead = of_block(begin + kWarp + lane);
     auto partial = cute::make_fragment_like(sums);
     Turn turn;
     for (int step = begin; step < end; ++step, turn.next()) {
       const int at = (step - begin) % kWarp;
       if (at == 0 && step != begin) {
         held = ahead;
-        ahead = of_rows(step + kWarp + lane);
+        ahead = of_block(step + kWarp + lane);
       }
-      const float of_row = __shfl_sync(0xffffffffU, held, at);
+      const float of_all = __shfl_sync(0xffffffffU, held, at);
       shared.full[turn.stage].wait(turn.phase);
       cute::warpgroup_fence_operand(partial);
       cute::warpgroup_arrive();
@@ -277,8 +301,10 @@ struct ClusterKKernel {
       cute::warpgroup_wait<0>();
       cute::warpgroup_fence_operand(partial);
       CUTLASS_PRAGMA_UNROLL
-      for (int i = 0; i < cute::size(sums); ++i)
-        sums(i) += partial(i) * (of_row * shared.scales[turn.stage][cute::get<1>(places(i))]);
+      for (int i = 0; i < cute::size(sums); ++i) {
+        const int line = is_swapped ? cute::get<1>(places(i)) : cute::get<0>(places(i));
+        sums(i) += partial(i) * (of_all * shared.scales[turn.stage][line]);
+      }
       __syncwarp();
       if (lane == 0) shared.empty[turn.stage].arrive();
     }
@@ -294,27 +320,29 @@ struct ClusterKKernel {
       const int column = static_cast<int>(blockIdx.y) * cute::size<1>(Tile{}) + (is_swapped ? line : along);
       if (row >= of_rows || column >= of_columns) continue;
       const float* at = shared.sums + line * kLine + along;
-      cutlass::Array<float, kQuad> whole = sums_of(at, 0);
+      QuadOfSums whole = sums_of(at, 0);
       CUTLASS_PRAGMA_UNROLL
       for (int other = 1; other < parts; ++other) {
         const auto more = sums_of(at, other);
         CUTLASS_PRAGMA_UNROLL
         for (int i = 0; i < kQuad; ++i) whole[i] += more[i];
       }
+      if constexpr (Stored::has_steps)
+        whole = Stored::apply(whole, params.stored, is_swapped ? column : row, is_swapped ? row : column, batch);
       Out* to = params.c + row * static_cast<std::int64_t>(cute::get<0>(params.stride_c)) +
                 column * static_cast<std::int64_t>(cute::get<1>(params.stride_c)) +
                 batch * cute::get<2>(params.stride_c);
-      cutlass::AlignedArray<Out, kQuad> rounded;
+      Quad<Out> rounded;
       static_cast<cutlass::Array<Out, kQuad>&>(rounded) = cutlass::NumericArrayConverter<Out, float, kQuad>{}(whole);
-      *reinterpret_cast<cutlass::AlignedArray<Out, kQuad>*>(to) = rounded;
+      *reinterpret_cast<Quad<Out>*>(to) = rounded;
     }
   }
 
   /// Four sums of a part, which are where ours are. A workgroup that is alone reads its own memory as such: its barrier
   /// is one of a workgroup, behind which compute-sanitizer takes reads by way of a cluster for a race.
-  CUTLASS_DEVICE static cutlass::Array<float, kQuad> sums_of(const float* at, int part) {
-    if constexpr (parts == 1) return *reinterpret_cast<const cutlass::AlignedArray<float, kQuad>*>(at);
-    cutlass::Array<float, kQuad> found;
+  CUTLASS_DEVICE static QuadOfSums sums_of(const float* at, int part) {
+    if constexpr (parts == 1) return *reinterpret_cast<const Quad<float>*>(at);
+    QuadOfSums found;
     const std::uint32_t there = cute::set_block_rank(cute::cast_smem_ptr_to_uint(at), static_cast<std::uint32_t>(part));
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(found[0]), "=f"(found[1]), "=f"(found[2]), "=f"(found[3])
@@ -331,16 +359,10 @@ struct ClusterKKernel {
   }
 };
 
-/// What a store without scales, bias or ops is.
-struct PlainStore {
-  static constexpr bool has_steps = false;
-  static constexpr int d_count = 0;
-};
-
-/// C[M][N] = A[M][K] . B[N][K]^T of 16-bit floats or, with scales of blocks and swapped, of 8-bit floats; or of a
-/// batch; by clusters of `parts` workgroups.
+/// C[M][N] = A[M][K] . B[N][K]^T of 16-bit floats, lines of A and B along K or, as `layout` says, across it; or, with
+/// scales of blocks, of 8-bit floats; or of a batch; by clusters of `parts` workgroups.
 template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int parts,
-          bool is_swapped>
+          bool is_swapped, class Following = Then<false>, Layout layout = Layout::rcr>
 struct ClusterKGemm {
   using In = Element;
   using Out = ElementC;
@@ -352,21 +374,28 @@ struct ClusterKGemm {
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
   static constexpr bool has_blocks = of_scales == Scales::blocks;
-  static_assert(tile_m == 64 && (has_blocks ? is_swapped && tile_k == 128 : of_scales == Scales::none));
+  static_assert((tile_m == 64 || tile_m == 128) && (of_scales == Scales::none || has_blocks));
+  static_assert(!has_blocks || (tile_k == 128 && Following::is_nothing && layout == Layout::rcr));
+  static constexpr int kLines = is_swapped ? tile_n : tile_m;  // of A's side
+  static_assert(!has_blocks || 128 % (is_swapped ? tile_m : tile_n) == 0);
 
-  using Stored = PlainStore;
-  using Scaled = std::conditional_t<has_blocks, BlocksOfRows<tile_n>, NoScales>;
+  using Stored = QuadStore<Out, Following>;
+  using Scaled = std::conditional_t<has_blocks, BlocksOf<is_swapped, kLines>, NoScales>;
+  using Lines = Layouts<Scales::none, is_swapped, layout>;
+  static constexpr Schedule kSchedule = tile_m == 128 ? Schedule::cooperative : Schedule::pingpong;
   using LayoutC = std::conditional_t<is_swapped, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
   static constexpr int kStageBytes = (tile_m + tile_n) * tile_k * static_cast<int>(sizeof(In)) +
-                                     (has_blocks ? tile_n * static_cast<int>(sizeof(float)) : 0);
+                                     (has_blocks ? kLines * static_cast<int>(sizeof(float)) : 0);
   static constexpr int kBarrierBytes = 1024;
+  static constexpr int kPerSm = tile_m * tile_n > 64 * 128 ? 1 : 2;
   static constexpr bool is_narrow_float = cutlass::sizeof_bits<In>::value == 8;
   using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
-      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, cutlass::layout::RowMajor, alignment, In,
-      cutlass::layout::ColumnMajor, alignment, float, Tile, cute::Shape<cute::_1, cute::_1, cute::_1>,
-      cutlass::gemm::collective::StageCount<(kHalfShared - kBarrierBytes) / kStageBytes>,
-      typename MainSchedule<Schedule::pingpong, is_narrow_float, Scales::none>::Type>::CollectiveOp;
-  using Kernel = ClusterKKernel<Mainloop, Scaled, Out, cutlass::gemm::TagToStrideC_t<LayoutC>, parts, is_swapped>;
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Lines::A, alignment, In, typename Lines::B,
+      alignment, float, Tile, cute::Shape<cute::_1, cute::_1, cute::_1>,
+      cutlass::gemm::collective::StageCount<(shared_of(kPerSm) - kBarrierBytes) / kStageBytes>,
+      typename MainSchedule<kSchedule, is_narrow_float, Scales::none>::Type>::CollectiveOp;
+  using Kernel =
+      ClusterKKernel<Mainloop, Scaled, Stored, Out, cutlass::gemm::TagToStrideC_t<LayoutC>, parts, is_swapped, kPerSm>;
 };
 
 }  // namespace ckgen::cutlass_gemm

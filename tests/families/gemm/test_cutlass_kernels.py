@@ -19,6 +19,7 @@ COOPERATIVE = CutlassConfig(Tile(128, 256, 64), (2, 1), CutlassSchedule.CO)
 SWAPPED = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.PP, swap=True)
 SHARED = CutlassConfig(Tile(128, 192, 64), (2, 1), CutlassSchedule.CO, stream_k=True)
 OF_CLUSTERS = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.KC, swap=True, parts=4)
+OF_TWO_WARPGROUPS = CutlassConfig(Tile(128, 128, 128), (1, 1), CutlassSchedule.KC, swap=True, parts=4)
 OF_FEW_ROWS = CutlassConfig(Tile(128, 16, 128), (1, 1), CutlassSchedule.CO, swap=True)
 SIGNATURE = parse_canonical("gemm_bf16_rcr")
 ROWWISE = parse_canonical("gemm_fp8_ocp_bf16_rcr_rowwise")
@@ -133,6 +134,16 @@ def test_one_warpgroup_and_a_warp_share_an_sm_with_another_workgroup() -> None:
         assert "ckgen::cutlass_gemm::Scales::none, 64, 16, 128, 4, true>" in text
 
 
+def test_each_of_two_warpgroups_has_64_rows_and_the_larger_tile_an_sm_of_its_own() -> None:
+    code = device_code(make_instance(BLOCKS, OF_TWO_WARPGROUPS, archs=("sm_90a",)))
+    (variant,) = code.all_variants()
+    assert code.expected("sm_90a", variant).steps == (("qgmma_64x128x32_f32_e4m3_e4m3", 4),)
+    few = replace(OF_TWO_WARPGROUPS, tile=Tile(128, 64, 128))
+    assert [(one.threads, one.resident) for one in (OF_CLUSTERS, few, OF_TWO_WARPGROUPS)] == [
+        (160, 2), (288, 2), (288, 1),
+    ]  # fmt: skip
+
+
 def test_both_units_name_the_same_kernel_of_the_same_types() -> None:
     instance = make_instance(SIGNATURE, SWAPPED, archs=("sm_90a",))
     code = device_code(instance)
@@ -209,6 +220,9 @@ def test_both_units_say_what_follows_the_sums(signature: str, following: str) ->
     variants = code.all_variants()
     for unit in (code.device_unit(variants), code.host_unit({"sm_90a": variants})):
         assert f"false, false, ckgen::cutlass_gemm::Then<{following}>>;" in render_device_unit(unit)
+    of_clusters = device_code(make_instance(parse_canonical(signature), OF_CLUSTERS, archs=("sm_90a",)))
+    text = render_device_unit(of_clusters.device_unit(of_clusters.all_variants()))
+    assert f"Scales::none, 64, 16, 128, 4, true, ckgen::cutlass_gemm::Then<{following}>>;" in text
 
 
 GROUPS = parse_canonical("grouped_gemm_bf16_rcr")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -137,11 +138,22 @@ OF_CLUSTERS = CutlassConfig(Tile(64, 64, 128), (1, 1), CutlassSchedule.KC, swap=
 BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
 
 
-@pytest.mark.parametrize("signature", ["gemm_bf16_rcr", "gemm_fp16_rcr_batched", BLOCKS, f"{BLOCKS}_batched"])
-def test_a_cluster_shares_k_of_bare_products(signature: str) -> None:
-    for parts in (1, 3, 8):
-        config = replace(OF_CLUSTERS, parts=parts)
+@pytest.mark.parametrize(
+    "signature",
+    ["gemm_bf16_rcr", "gemm_fp16_rcr_batched", BLOCKS, f"{BLOCKS}_batched", "gemm_bf16_rrr", "gemm_bf16_ccr_bias",
+     "gemm_fp16_rcr_epi_silu_mul"],
+)  # fmt: skip
+def test_a_cluster_shares_k_of_products_of_one_warpgroup_or_two(signature: str) -> None:
+    for parts, rows, swap in product((2, 3, 8), (64, 128), (False, True)):
+        tile = Tile(rows, 64, 128 if rows == 64 or "fp8" in signature else 64)
+        config = replace(OF_CLUSTERS, parts=parts, tile=tile, swap=swap)
         assert judge(parse_canonical(signature), config, config.backend, HOPPER) == ()
+
+
+def test_of_kc_too_a_side_of_the_tile_is_within_a_block_of_b() -> None:
+    wide = replace(OF_CLUSTERS, tile=Tile(64, 96, 128))
+    found = [judge(parse_canonical(BLOCKS), replace(wide, swap=swap), wide.backend, HOPPER) for swap in (False, True)]
+    assert [{one.rule for one in findings} for findings in found] == [{"cutlass.blocks"}, set()]
 
 
 @pytest.mark.parametrize(
@@ -151,13 +163,11 @@ def test_a_cluster_shares_k_of_bare_products(signature: str) -> None:
         {"stream_k": True},
         {"cluster": (2, 1)},
         {"parts": 16},
-        {"tile": Tile(128, 64, 64)},
+        {"tile": Tile(256, 64, 64)},
         {"tile": Tile(64, 64, 256)},
-        {"signature": "gemm_bf16_rcr_bias"},
-        {"signature": "gemm_bf16_rrr"},
         {"signature": "grouped_gemm_bf16_rcr"},
         {"signature": "gemm_fp8_ocp_bf16_rcr_rowwise"},
-        {"signature": BLOCKS, "swap": False},
+        {"signature": BLOCKS, "parts": 1},
     ],
 )
 def test_parts_of_k_are_refused_beside_what_their_kernel_does_not_do(changes: dict[str, Any]) -> None:

@@ -19,11 +19,12 @@ INSTRUCTION_M = 64
 USUAL_WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
 """Of matrix instructions that CUTLASS has in its usual headers; others are in those of the extended shapes."""
 _LEAST_STAGES = 2
+_MOST_OF_TWO = 64 * 128
 
 
 class CutlassSchedule(Word):
-    """PP, pingpong: each of two warpgroups has tiles of its own. CO, cooperative: both have halves of one. KC: one
-    warpgroup has a tile, a warp loads, and a cluster of workgroups shares the tile's K."""
+    """PP, pingpong: each of two warpgroups has tiles of its own. CO, cooperative: both have halves of one. KC:
+    each warpgroup has 64 rows of a tile, a warp loads, and a cluster of workgroups shares the tile's K."""
 
     PP = "pp"
     CO = "co"
@@ -58,12 +59,23 @@ class CutlassConfig(Tiled):
     @property
     def threads(self) -> int:
         """Of a workgroup."""
-        return WARPGROUP + WARP if self.schedule is CutlassSchedule.KC else (1 + CONSUMERS) * WARPGROUP
+        loading = WARP if self.schedule is CutlassSchedule.KC else WARPGROUP
+        return self.consumers * WARPGROUP + loading
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that compute."""
+        return self.tile.m // INSTRUCTION_M if self.schedule is CutlassSchedule.KC else CONSUMERS
+
+    @property
+    def resident(self) -> int:
+        """Workgroups that an SM holds: two of KC's where their sums leave registers for that."""
+        return 2 if self.schedule is CutlassSchedule.KC and self.tile.m * self.tile.n <= _MOST_OF_TWO else 1
 
     @property
     def warpgroup_tile(self) -> Tile:
         """What one warpgroup computes per K step, as the kernel has its sides."""
-        rows = self.tile.m // CONSUMERS if self.schedule is CutlassSchedule.CO else self.tile.m
+        rows = self.tile.m if self.schedule is CutlassSchedule.PP else self.tile.m // self.consumers
         return Tile(rows, self.tile.n, self.tile.k)
 
     @property

@@ -92,16 +92,17 @@ def _values(instance: Instance) -> dict[str, Any]:
     config, signature = cutlass_config(instance), instance.signature
     head = {"instance": instance.name, "extended": config.has_extended_width}
     if config.schedule is CutlassSchedule.KC:
-        words = [*_types_and_tile(instance), str(config.parts), boolean(config.swap)]
-        return {**head, "config": ", ".join(words), **_OF_CLUSTERS}
-    words = [*first_words(instance), boolean(config.stream_k), boolean(config.swap)]
+        template, words = _OF_CLUSTERS, [*_types_and_tile(instance), str(config.parts), boolean(config.swap)]
+    else:
+        template = _OF_CUTLASS
+        words = [*first_words(instance), boolean(config.stream_k), boolean(config.swap)]
     is_usual = signature.layout is Layout.RCR
     if signature.bias or signature.epilogue or not is_usual:
         following = (boolean(signature.bias), *(f"ckgen::EpilogueOp::{op}" for op in signature.epilogue))
         words.append(f"ckgen::cutlass_gemm::Then<{', '.join(following)}>")
     if not is_usual:
         words.append(f"ckgen::Layout::{signature.layout}")
-    return {**head, "config": ", ".join(words), **_OF_CUTLASS}
+    return {**head, "config": ", ".join(words), **template}
 
 
 def first_words(instance: Instance) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig
-from ckgen.families.gemm.cutlass_config import CONSUMERS, CutlassConfig, CutlassSchedule
+from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import SIMDS, Chip
 from ckgen.families.gemm.signature import GemmSignature
@@ -77,7 +77,7 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
         lds=read * tile.k / chip.lds_bytes_per_clock,
         scale=2 * tile.m * tile.n * step_k / signature.scale_block.k / plain if scaled else 0.0,
         resident=_resident(signature, config, chip, waves, staged),
-        waves_per_simd=_warpgroups(config) if isinstance(config, CutlassConfig) else count / SIMDS,
+        waves_per_simd=config.consumers if isinstance(config, CutlassConfig) else count / SIMDS,
         a_bytes=a,
         b_bytes=b,
         c_bytes=signature.c.bits / _BITS,
@@ -104,13 +104,8 @@ def _waves(config: Config) -> tuple[int, int, int]:
     """Along M, N and K, each of which reads its part of A and B. CUTLASS's are warpgroups: their matrix instructions
     read LDS once for all of them."""
     if isinstance(config, CutlassConfig):
-        return CONSUMERS if config.schedule is CutlassSchedule.CO else 1, 1, 1
+        return 1 if config.schedule is CutlassSchedule.PP else config.consumers, 1, 1
     return config.waves or _WAVES
-
-
-def _warpgroups(config: CutlassConfig) -> int:
-    """That multiply; each puts a warp on every SIMD."""
-    return 1 if config.schedule is CutlassSchedule.KC else CONSUMERS
 
 
 def kernel_of(config: Config) -> str:
@@ -130,7 +125,7 @@ def _resident(signature: GemmSignature, config: Config, chip: Chip, waves: tuple
     CUTLASS's take all LDS that there is, for stages, or half of it.
     """
     if isinstance(config, CutlassConfig):
-        return CONSUMERS // _warpgroups(config)
+        return config.resident
     arch = chip.arch
     tile, count, lanes = config.macro_tile, waves[0] * waves[1] * waves[2], arch.wave_size
     held = lanes * _REGISTER

@@ -24,6 +24,7 @@ _WIDE_BITS = 16
 _MOST_SUMS = 192
 _K_BYTES = 128
 _BLOCK = 128
+_ROWS_OF_PARTS = (str(INSTRUCTION_M), str(2 * INSTRUCTION_M))
 _RESERVED = 1024
 """Bytes of shared memory that CUDA keeps of every workgroup."""
 
@@ -95,12 +96,12 @@ def blocks_fill_tiles(signature: GemmSignature, config: CutlassConfig, arch: Arc
     if signature.quant is not Quant.BLOCKSCALE:
         return None
     block, of_b = signature.scale_block, config.macro_tile.n
-    shares_blocks = config.schedule is CutlassSchedule.KC and config.swap
+    is_in_one = config.schedule is CutlassSchedule.KC and _BLOCK % of_b == 0
     found = first(
         not_among(str(block.sides), (str(ScaleSides.BOTH),), "scales are of"),
         not_among(f"{block.n}x{block.k}", (f"{_BLOCK}x{_BLOCK}",), "a block of B is"),
         not_among(str(config.tile.k), (str(_BLOCK),), "tile K must be a block's"),
-        None if shares_blocks else no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
+        None if is_in_one else no_multiple(of_b, _BLOCK, "tiles must have whole blocks of B"),
         exceeds(config.sums_per_thread, _MOST_SUMS // 2, "sums of a thread"),
         exceeds(config.cluster[0] * config.cluster[1], 1, "workgroups of a cluster"),
     )
@@ -119,29 +120,28 @@ def shared_tiles_are_cooperative(signature: GemmSignature, config: CutlassConfig
 
 @RULES.rule("cutlass.parts", source="dispatcher_cpp/backends/cutlass/cluster_k.hpp")
 def parts_meet_in_a_cluster(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Only kc has K in parts, as many as a cluster has workgroups: of 16-bit floats in rcr or of swapped blocks.
+    """Only kc has K in parts, as many as a cluster has workgroups: of 16-bit floats or with block scales.
 
-    Its kernels store bare sums and have tiles of one warpgroup; two stages fit half of an SM.
+    Its tiles are of one warpgroup or two; two stages fit its part of an SM. Of one part with block scales
+    compute-sanitizer sees scales written while they are read.
     """
     if config.schedule is not CutlassSchedule.KC:
         return exceeds(config.parts, 1, "parts of K without the schedule kc")
     beside = {
         "stream-K": config.stream_k,
         "groups": _is_grouped(signature),
-        "a bias or an epilogue": signature.bias or bool(signature.epilogue),
         "a cluster along M or N": config.cluster != (1, 1),
     }
     found = next((name for name, has in beside.items() if has), None)
-    half = arch.lds_bytes // 2 - 2 * _RESERVED
+    part = arch.lds_bytes // config.resident - 2 * _RESERVED
     has_blocks = signature.quant is Quant.BLOCKSCALE
     return first(
-        broken("a cluster that shares K computes bare products", found, "none") if found else None,
+        broken("a cluster that shares K has the whole of a product", found, "none") if found else None,
         None if has_blocks else not_among(str(signature.a), _WIDE, "a cluster that shares K multiplies"),
-        broken("with block scales C^T is computed", "unswapped", "swap") if has_blocks and not config.swap else None,
-        not_among(str(signature.layout), (str(Layout.RCR),), "a cluster that shares K has the layout"),
-        not_among(str(config.tile.m), (str(INSTRUCTION_M),), "tile M must be the instruction's of one warpgroup:"),
+        broken("block scales of K in parts have", "1 part", "2 and more") if has_blocks and config.parts == 1 else None,
+        not_among(str(config.tile.m), _ROWS_OF_PARTS, "tile M must be the instruction's of one warpgroup or two:"),
         exceeds(config.parts, arch.max_cluster, "workgroups of a cluster"),
-        exceeds(config.least_shared_bytes(signature.a.bits), half, "bytes of shared memory of two stages"),
+        exceeds(config.least_shared_bytes(signature.a.bits), part, "bytes of shared memory of two stages"),
     )
 
 
