@@ -338,6 +338,11 @@ def test_a_table_is_retuned_and_each_module_says_what_is_left_out(fake: OfSignat
     assert retuned["a8w8_blockscale"]["rows"] == 6
     assert retuned["a8w8_blockscale"]["problems"] == 2 * 5 + 2, "of each M for bf16 and fp16, gfx950's fp8 is another"
     assert "retune a8w8_blockscale: 6 rows, 12 problems" in result.stderr
+    assert retuned["a8w8_blockscale"]["ended"] == {"row": 12}
+    again = run("tune", "all", "--retune", "t", "--out", "t.csv", "--resume")
+    assert "\nretuned a8w8_blockscale: 12 rows\n" in again.stdout
+    few = run("tune", "all", "--retune", "t", "--out", "v.csv", "--budget", "0")
+    assert "\nretuned a8w8_blockscale: 0 rows; 12 problems without: the budget was spent\n" in few.stdout
     other = run("tune", "bf16", "--retune", "t", "--out", "u.csv")
     assert "retune a8w8_blockscale: 6 rows, 0 problems; left out: 6 not what OP names\n" in other.stderr
     assert "there is nothing to tune" in other.stderr

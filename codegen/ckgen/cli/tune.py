@@ -182,7 +182,7 @@ def _tune(
     signatures: Sequence[str],
     devices: Sequence[int],
 ) -> int:
-    from ckgen.cli.tune_text import text_of
+    from ckgen.cli.tune_text import module_lines, text_of
     from ckgen.tune.journal import read_journals
     from ckgen.tune.report import compare, document, older_choices
     from ckgen.tune.table import NO_TABLE, read_table
@@ -211,10 +211,11 @@ def _tune(
     outcome, known = found.outcome, found.known
     changes = compare(outcome, known, old, target) if old is not None else []
     if params["as_json"]:
-        retuned = {name: module.document() for name, module in sorted(modules.items())}
+        ended = {name: dict(module.ended(outcome.every)) for name, module in modules.items()}
+        retuned = {name: module.document() | {"ended": ended[name]} for name, module in sorted(modules.items())}
         show_json(document(outcome, known, changes) | {"retuned": retuned})
     else:
-        show(text_of(outcome, known, changes, out, journal))
+        show("\n".join([text_of(outcome, known, changes, out, journal), *module_lines(outcome, modules)]))
     return FINDINGS if outcome.failures or outcome.lost else 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ckgen.plan.inputs import by_family, load_options
 from ckgen.plan.options import PlanOptions
 from ckgen.tables.load import load_tables
 from ckgen.tune.problems import Key, case_of, key_of_shape
+from ckgen.tune.run import Tuned
 
 UNTOLD = "own"
 """The module of rows that no module tells apart, of ckgen's own tables."""
@@ -46,6 +47,10 @@ class Module:
     def document(self) -> dict[str, Any]:
         """As JSON."""
         return {"rows": self.rows, "problems": len(self.keys), "left_out": dict(self.left_out)}
+
+    def ended(self, every: Iterable[Tuned]) -> Counter[str]:
+        """How many of its problems ended how: with a row, or why without one."""
+        return Counter("row" if one.is_row else one.why for one in every if one.problem.key in self.keys)
 
 
 def problems_of_tables(
