@@ -81,7 +81,7 @@ def test_a_core_that_is_compiled_first_is_said(folder: Path, monkeypatch: pytest
 
     monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", "0.02")
     monkeypatch.setattr("ckgen_emulator.code_object.run.core_library", slow)
-    assert "\npreparing the emulator, 0 s\n" in run(folder).stderr
+    assert "preparing the emulator, 0 s\n" in run(folder).stderr
     assert run(folder, "--quiet").stderr == "error: enough\n"
 
 
