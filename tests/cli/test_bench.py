@@ -98,6 +98,15 @@ def test_a_tolerance_takes_the_place_of_bounds(bad: Bad) -> None:
 
 
 @pytest.mark.cpp
+def test_how_far_a_problem_is_is_said(bad: Bad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", "0.02")
+    words = (*GEMM, *SHAPE, *kernels(bad, "right"), "--warmup", "2", "--repeat", "1000000", "--seconds", "0.2")
+    said = run(*words).stderr.splitlines()
+    assert any(line.startswith("problem 1 of 1: timing 1 candidate in turns, ") for line in said), said
+    assert run(*words, "--quiet").stderr == ""
+
+
+@pytest.mark.cpp
 def test_what_selection_takes_is_marked_and_no_kernel_is_a_finding(bad: Bad) -> None:
     (row,) = as_json(*GEMM, *SHAPE, "--kernels", "nothing*", code=1)["rows"]
     assert (row["name"], row["status"], row["reason"]) == ("", "refused", f"no kernel that is meant among {bad.count}")

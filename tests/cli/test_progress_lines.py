@@ -42,6 +42,7 @@ def slow(*_: Any, **__: Any) -> None:
         ("ckgen.quickstart.run.prepare", ("quickstart", "--dir", "q"), "planning"),
         ("ckgen.plan.planner.make_plan", ("validate", "t"), "reading"),
         ("ckgen.emit.generate.generate", ("generate", "--targets", "gfx942", "--tuning", "t"), "generating"),
+        ("ckgen.build.kernel_set_jobs.set_kernels", ("amd-check", "--kernel-set", "ci"), "reading kernel sets"),
     ],
 )
 def test_a_command_that_waits_says_for_what(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from step_support import kernel
 
 from amd_kernels import compiled
 from ckgen.cli import cli
+from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.chip import chip_of
 
@@ -69,6 +71,18 @@ def test_a_kernel_gives_what_is_expected(folder: Path) -> None:
     assert np.array_equal(np.load(folder / "outputs" / "out.npy"), np.load(folder / "expected.npy"))
     assert found["stats"]["global_written"] == 400 and found["stats"]["waves"] == 2
     assert len(trace.read_text().splitlines()) == found["instructions"] == sum(found["stats"]["by_class"].values())
+
+
+@pytest.mark.amd
+def test_a_core_that_is_compiled_first_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow() -> None:
+        time.sleep(0.2)
+        raise UsageError("enough")
+
+    monkeypatch.setenv("CKGEN_PROGRESS_SECONDS", "0.02")
+    monkeypatch.setattr("ckgen_emulator.code_object.run.core_library", slow)
+    assert "preparing the emulator, 0 s\n" in run(folder).stderr
+    assert run(folder, "--quiet").stderr == "error: enough\n"
 
 
 @pytest.mark.amd

@@ -50,6 +50,14 @@ def test_each_fault_is_a_row_and_the_rest_is_measured(bad: Bad) -> None:
         assert bool(row.reason) == (row.status is not MeasureStatus.OK)
 
 
+def test_of_how_many_it_is_known_whether_they_are_right_is_told_as_they_are_verified(bad: Bad) -> None:
+    told: list[object] = []
+    three = tuple(bad.candidates[act] for act in ("crashes", "right", "does_nothing"))
+    with bad.measurer() as measurer:
+        measurer.compare(bad.problem(), three, (), QUICK, lambda row: told.append(row.status.value), told.append)
+    assert told == ["crashed", 1, 2, "wrong", 3, "ok"]
+
+
 def test_what_was_timed_before_leaves_no_right_result_to_those_that_follow(bad: Bad) -> None:
     right, idle = (bad.candidates[act] for act in ("right", "does_nothing"))
     with bad.measurer() as measurer:

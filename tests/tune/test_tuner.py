@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -195,6 +196,28 @@ def test_a_budget_too_small_for_fresh_processes_keeps_nothing_for_them(
     monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: 0.0)
     tune(Asked(NAMES), tmp_path / "j", Options(budget=budget), ladders(Key("gemm_bf16_rcr", 0, 1, 64, 64)))
     assert limits[0] == pytest.approx(0.75 * part * budget)
+
+
+def test_a_budget_too_small_for_all_problems_tunes_those_that_it_reaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+
+    class Slow(FakeMeasurer):
+        """Verifies a candidate in a fiftieth of a second, none but the first beyond the limit."""
+
+        def measure(self, problem, candidates, effort, done=None):  # type: ignore[no-untyped-def]
+            count = min(max(math.ceil(effort.limit / 0.02), 1), len(candidates))
+            now[0] += 0.02 * count
+            timed = super().measure(problem, candidates[:count], effort, done)
+            return (*timed, *(Measured(one, MeasureStatus.LATE, "late") for one in candidates[count:]))
+
+    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: now[0])
+    many = ladders(*(Key("gemm_bf16_rcr", 0, m, 64, 64) for m in range(1, 2001)))
+    found = tune(Slow(NAMES), tmp_path / "j", Options(budget=20, min_improvement=0), many)
+    reached = [one for one in found.every if one.why != "the budget was spent"]
+    assert 10 < len(reached) < 100 and found.late < len(NAMES), "of those that it reaches all candidates"
+    assert all(one.is_row for one in reached[:-1]) and now[0] <= 20 * 1.02 + 0.5
 
 
 def test_what_a_problems_share_does_not_reach_is_said_and_timed_by_the_next_run(tmp_path: Path) -> None:

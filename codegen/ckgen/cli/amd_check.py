@@ -100,7 +100,9 @@ def _named(params: dict[str, Any]) -> tuple[NamedKernel, ...]:
 
     archs = load_archs()
     if params["kernel_set"] is not None:
-        return _chosen(_set_kernels(params, archs), params["kernels"], params["limit"])
+        with progress("reading kernel sets"):
+            asked = _set_kernels(params, archs)
+        return _chosen(asked, params["kernels"], params["limit"])
     options = PlanOptions(
         targets=targets_or_env(params["targets"], archs) if params["targets"] else None,
         tuning=tuning_or_shipped(params["tuning"]),

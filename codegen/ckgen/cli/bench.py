@@ -168,9 +168,14 @@ def _rows(
         what, pace = f"problem {number} of {len(every)}", Pace()
         line.step(PartDone(f"{what}: verifying", (number - 1) / len(every)))
 
-        def heard(ended: int, wanted: int, what: str = what, before: int = number - 1, pace: Pace = pace) -> None:
-            told = pace.part(f"{what}, candidates: ", Standing(wanted, ended))
-            line.show(PartDone(told, (before + told.fraction) / len(every)))
+        def heard(known: int, wanted: int, what: str = what, before: int = number - 1, pace: Pace = pace) -> None:
+            """Of a problem's part of the bar verifying is half."""
+            told = pace.part(f"{what}, verified: ", Standing(wanted, known))
+            done = (before + told.fraction / 2) / len(every)
+            if known < wanted:
+                line.show(PartDone(told, done))
+            else:
+                line.step(PartDone(f"{what}: timing {plural(wanted, 'candidate')} in turns", done))
 
         found += _kept(params, rows_of(measurer, asked, heard))
     return found

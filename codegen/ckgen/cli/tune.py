@@ -28,6 +28,7 @@ from ckgen.model.errors import UsageError
 if TYPE_CHECKING:
     from ckgen.model.arch import ArchSpec
     from ckgen.model.target import Target
+    from ckgen.tune.asked import Subjects
     from ckgen.tune.device import Device
     from ckgen.tune.gathered import Gathered
     from ckgen.tune.journal import Contents
@@ -100,7 +101,7 @@ def command(**params: Any) -> int:
     if not params["build_only"] and params["scheduler"] is None and not params["resume"]:
         demand_place(target)
     _demand_source(params)
-    keys, modules = _asked(params, target, archs)
+    keys, modules = _asked(params, subjects, target, archs)
     wanted = {key: count for key, count in keys.items() if subjects.holds(key)}
     ladders = in_ladders(of_counts(wanted, target))
     signatures = sorted({key.signature for key in wanted})  # of all parts, so that they have one library
@@ -147,7 +148,7 @@ def _demand_dialect(params: Mapping[str, Any], ladders: Sequence[Sequence[Proble
 
 
 def _asked(
-    params: Mapping[str, Any], target: Target, archs: Mapping[str, ArchSpec]
+    params: Mapping[str, Any], subjects: Subjects, target: Target, archs: Mapping[str, ArchSpec]
 ) -> tuple[dict[Key, int], dict[str, Module]]:
     from ckgen.tune.lists import keys_of_lists
     from ckgen.tune.retune import problems_of_tables
@@ -159,7 +160,7 @@ def _asked(
         others = [Path(one) for one in params["retune"] if one != "all"]
         with progress("reading tables"):
             tables = (*(tuning_or_shipped(()) if shipped else ()), *others)
-            modules = problems_of_tables(tables, target, archs)
+            modules = problems_of_tables(tables, target, archs, subjects.holds)
     for module in modules.values():
         for key, count in module.keys.items():
             found[key] = found.get(key, 0) + count
@@ -181,7 +182,7 @@ def _tune(
     signatures: Sequence[str],
     devices: Sequence[int],
 ) -> int:
-    from ckgen.cli.tune_text import text_of
+    from ckgen.cli.tune_text import module_lines, text_of
     from ckgen.tune.journal import read_journals
     from ckgen.tune.report import compare, document, older_choices
     from ckgen.tune.table import NO_TABLE, read_table
@@ -210,10 +211,11 @@ def _tune(
     outcome, known = found.outcome, found.known
     changes = compare(outcome, known, old, target) if old is not None else []
     if params["as_json"]:
-        retuned = {name: module.document() for name, module in sorted(modules.items())}
+        ended = {name: dict(module.ended(outcome.every)) for name, module in modules.items()}
+        retuned = {name: module.document() | {"ended": ended[name]} for name, module in sorted(modules.items())}
         show_json(document(outcome, known, changes) | {"retuned": retuned})
     else:
-        show(text_of(outcome, known, changes, out, journal))
+        show("\n".join([text_of(outcome, known, changes, out, journal), *module_lines(outcome, modules)]))
     return FINDINGS if outcome.failures or outcome.lost else 0
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import geometric_mean, median
 
 from ckgen.cli.output import columns, plural
 from ckgen.tune.known import Known
 from ckgen.tune.report import Change, stability
+from ckgen.tune.retune import Module
 from ckgen.tune.run import Outcome, Tuned
 
 
@@ -36,6 +37,18 @@ def text_of(outcome: Outcome, known: Known, changes: Sequence[Change], out: Path
     if outcome.late:
         lines.append(f"{plural(outcome.late, 'candidate')} not timed: a problem's share of the budget was over before")
     return "\n".join([*lines, *_stability(outcome, known), *_changes(changes)])
+
+
+def module_lines(outcome: Outcome, modules: Mapping[str, Module]) -> list[str]:
+    """What became of the problems of each module that had any."""
+    lines = []
+    for name, module in sorted(modules.items()):
+        ended = module.ended(outcome.every)
+        rows = ended.pop("row", 0)
+        others = (f"{plural(count, 'problem')} without: {why}" for why, count in ended.most_common())
+        if rows or ended:
+            lines.append("; ".join([f"retuned {name}: {plural(rows, 'row')}", *others]))
+    return lines
 
 
 def _cells(one: Tuned) -> tuple[str, ...]:

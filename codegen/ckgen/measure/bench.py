@@ -19,7 +19,7 @@ from ckgen.measure.rows import Measure, Setting
 from ckgen.model.arch import CPU_LEVELS
 
 Heard = Callable[[int, int], None]
-"""How many candidates ended, of how many."""
+"""Of how many candidates it is known whether they are right, and how many there are; then they are timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def rows_on_worker(task: tuple[Bench, Asked]) -> list[dict[str, Any]]:
     return rows_of(opened(bench), asked)
 
 
-def rows_of(measurer: LocalMeasurer, asked: Asked, heard: Heard = lambda ended, wanted: None) -> list[dict[str, Any]]:
+def rows_of(measurer: LocalMeasurer, asked: Asked, heard: Heard = lambda known, wanted: None) -> list[dict[str, Any]]:
     """The candidates' by time, then the peers'; of a problem that has no candidate one that is refused."""
     setting = Setting(measurer.environment(), measurer.conditions, asked.effort, measurer.library)
     problem, globs = asked.problem, asked.kernels
@@ -78,13 +78,11 @@ def rows_of(measurer: LocalMeasurer, asked: Asked, heard: Heard = lambda ended, 
         reason = f"no kernel that is meant among {len(every)}" if every else "no instance supports the problem"
         outcome = Measured(Candidate("", 0), MeasureStatus.REFUSED, reason, digest=measurer.digest)
         return [Measure(problem, 0, 0).row(outcome, None, setting)]
-    ended = []
 
-    def done(outcome: Measured) -> None:
-        ended.append(outcome)
-        heard(len(ended), len(wanted))
+    def examined(count: int) -> None:
+        heard(count, len(wanted))
 
-    compared = measurer.compare(problem, wanted, asked.peers, asked.effort, done)
+    compared = measurer.compare(problem, wanted, asked.peers, asked.effort, examined=examined)
     measure = Measure(problem, compared.bytes, compared.sets)
     ranked = sorted(map(compared.outcome, wanted), key=lambda one: (one.median_us or float("inf"), one.candidate))
     rows = [measure.row(outcome, selected, setting) for outcome in ranked]

@@ -22,7 +22,8 @@ class Then(Enum):
 
 
 class Comparison:
-    """`done` hears each candidate's outcome as soon as it is final."""
+    """`done` hears each candidate's outcome as soon as it is final, `examined` of how many it is known whether they are
+    right."""
 
     def __init__(
         self,
@@ -32,7 +33,9 @@ class Comparison:
         effort: Effort,
         digest: str,
         done: Callable[[Measured], None] | None,
+        examined: Callable[[int], None] | None = None,
     ) -> None:
+        self._examined = examined
         self._candidates = tuple(dict.fromkeys(candidates))
         self._problem, self._effort, self._digest, self._done = problem, effort, digest, done
         self._outcomes: dict[Candidate, Measured] = {}
@@ -91,6 +94,7 @@ class Comparison:
                 self._peers[str(self._at)] = [PeerOutcome(**one) for one in outcomes]
             case {"checked": errors} if isinstance(self._at, Candidate):
                 self._checked[self._at] = errors
+                self._tell_examined()
             case {"refused": status, "reason": reason} if isinstance(self._at, Candidate):
                 self._fail(self._at, MeasureStatus(status), reason)
                 if MeasureStatus(status) is MeasureStatus.OUT_OF_BOUNDS:  # who knows what else it wrote
@@ -123,6 +127,11 @@ class Comparison:
 
     def _fail(self, candidate: Candidate, status: MeasureStatus, reason: str) -> None:
         self._tell(Measured(candidate, status, reason, digest=self._digest))
+        self._tell_examined()
+
+    def _tell_examined(self) -> None:
+        if self._examined is not None:
+            self._examined(len({*self._checked, *self._outcomes}))
 
     def _tell(self, outcome: Measured) -> None:
         self._outcomes[outcome.candidate] = outcome

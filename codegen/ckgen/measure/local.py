@@ -195,9 +195,13 @@ class LocalMeasurer:
         peers: Sequence[str],
         effort: Effort,
         done: Callable[[Measured], None] | None = None,
+        examined: Callable[[int], None] | None = None,
     ) -> Comparison:
-        """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed."""
-        found = Comparison(problem, candidates, peers, effort, self.digest, done)
+        """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed.
+
+        `examined` hears of how many candidates it is known whether they are right.
+        """
+        found = Comparison(problem, candidates, peers, effort, self.digest, done, examined)
         until = time.monotonic() + effort.ends if effort.ends else math.inf
         while found.left:
             if not self._process.is_running and time.monotonic() + self._starting >= until:

@@ -73,11 +73,12 @@ def subjects_of(text: str) -> Subjects:
 
 
 def module_named(word: str) -> str:
-    """A module by its own name or AITER's."""
+    """A module by its own name or AITER's, whose candidates of ck_tile have names of their own: the problems are those
+    of the module without."""
     if word in table_modules():
         return word
-    name = word.removeprefix("module_").removesuffix("_tune").replace("gemm_", "")
-    return next(iter(FAMILIES["moe"].table_modules)) if name.startswith("moe") else name
+    name = word.removesuffix("_tune").removesuffix("_cktile").removeprefix("module_").replace("gemm_", "")
+    return next(iter(FAMILIES["moe"].table_modules)) if word.startswith("module_moe") else name
 
 
 def seconds_of(text: str) -> float:

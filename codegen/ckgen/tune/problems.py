@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ckgen.families.common.asked import Asked
@@ -96,8 +97,9 @@ def grouped_text(case: Case) -> str:
     return ";".join(f"{count}*{text}" if count > 1 else text for text, count in words)
 
 
+@lru_cache(1024)
 def signature_of(name: str) -> Any:
-    """That of a canonical name; UsageError for any other."""
+    """That of a canonical name; UsageError for any other. Tables ask of few names very often."""
     return family_of_name(name).parse_signature(name, None)
 
 

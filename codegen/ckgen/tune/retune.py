@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,12 @@ from ckgen.plan.inputs import by_family, load_options
 from ckgen.plan.options import PlanOptions
 from ckgen.tables.load import load_tables
 from ckgen.tune.problems import Key, case_of, key_of_shape
+from ckgen.tune.run import Tuned
 
 UNTOLD = "own"
 """The module of rows that no module tells apart, of ckgen's own tables."""
 
+_NOT_MEANT = "not what OP names"
 _WHY_COUNTED = {
     FateKind.SHAPE_LIST: "nothing was tuned there",
     FateKind.UNKNOWN_TABLE: "no operation of ckgen's",
@@ -46,9 +48,18 @@ class Module:
         """As JSON."""
         return {"rows": self.rows, "problems": len(self.keys), "left_out": dict(self.left_out)}
 
+    def ended(self, every: Iterable[Tuned]) -> Counter[str]:
+        """How many of its problems ended how: with a row, or why without one."""
+        return Counter("row" if one.is_row else one.why for one in every if one.problem.key in self.keys)
 
-def problems_of_tables(tables: tuple[Path, ...], target: Target, archs: Mapping[str, ArchSpec]) -> dict[str, Module]:
-    """By module, what the rows of these tables ask on a target; InputError for tables that are wrong.
+
+def problems_of_tables(
+    tables: tuple[Path, ...],
+    target: Target,
+    archs: Mapping[str, ArchSpec],
+    meant: Callable[[Key], bool] = lambda _: True,
+) -> dict[str, Module]:
+    """By module, what the rows of these tables ask on a target, of what is meant; InputError for tables that are wrong.
 
     Rows of the target itself where a module has any, else those of all targets, as a list of shapes.
     """
@@ -71,11 +82,13 @@ def problems_of_tables(tables: tuple[Path, ...], target: Target, archs: Mapping[
             if row.module in own and row.target != target:
                 module.left_out[f"another target's row, beside some of {target}"] += 1
                 continue
-            _take(module, row, context.meanings, target)
+            _take(module, row, context.meanings, target, meant)
     return found
 
 
-def _take(module: Module, row: Row, meanings: RowMeanings[Any, Any], target: Target) -> None:
+def _take(
+    module: Module, row: Row, meanings: RowMeanings[Any, Any], target: Target, meant: Callable[[Key], bool]
+) -> None:
     if row.target is None:
         module.left_out["its target is not told"] += 1
         return
@@ -83,15 +96,19 @@ def _take(module: Module, row: Row, meanings: RowMeanings[Any, Any], target: Tar
     try:
         _, signatures = meanings.signatures(row) if why is None else (0, ())
         keys = [_key(row, signature) for signature in signatures]
-        for key in keys:
-            case_of(key, target)
+        taken = [key for key in keys if meant(key)]
+        for key in taken:
+            if key not in module.keys:
+                case_of(key, target)
     except UsageError as error:
         module.left_out[str(error)] += 1
         return
     if not keys:
         module.left_out[why or "no signature says it"] += 1
         return
-    for key in keys:
+    if not taken:
+        module.left_out[_NOT_MEANT] += 1
+    for key in taken:
         module.keys[key] = module.keys.get(key, 0) + 1
 
 

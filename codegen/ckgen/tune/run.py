@@ -36,6 +36,9 @@ COMPARED = 5
 _BEGUN = 0.75
 """Of a problem's share, for what a rung verifies and times before it begins no further candidate. Only the first
 verifies much, and what it leaves is enough for the others."""
+_LEAST_SHARE = 0.5
+"""Seconds of a problem's share at least: where a budget is too small for all problems, it tunes those that it reaches,
+rather than time a candidate of each."""
 _LEAST = 0.001
 """Seconds of a limit, which is none where it is 0."""
 _BEYOND = 0.02
@@ -196,7 +199,7 @@ class Tuner:
         nothing = Searched({}, 0, (), None)
         share = self._share()
         self._left -= 1
-        if self._seconds_left() == 0 and problem.text not in self._selected:
+        if share == 0 and problem.text not in self._selected:
             return Tuned(problem, nothing, None, why=SPENT)
         try:
             candidates = [one for one in self._measurer.candidates(problem.case) if self._is_meant(one)]
@@ -363,9 +366,10 @@ class Tuner:
         return max(left - _FOR_OLDER * budget, 0.0)
 
     def _share(self) -> float | None:
-        """Of this problem, if all that are left share alike what is not kept for those that are in doubt."""
+        """Of this problem, if all that are left share alike what is not kept for those in doubt; 0: there is none."""
         left, budget = self._seconds_left(), self._options.budget
         if left is None or budget is None:
             return None
         kept = 0.0 if self._options.exhaustive else _FOR_DOUBT * budget
-        return max(left - (kept if kept >= _LEAST_FOR_DOUBT else 0.0), 0.0) / max(self._left, 1)
+        there = max(left - (kept if kept >= _LEAST_FOR_DOUBT else 0.0), 0.0)
+        return max(there / max(self._left, 1), min(_LEAST_SHARE, there))

@@ -12,7 +12,7 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, targets_of, tuning_or_shipped
 from ckgen.cli.options import PATH, json_option, kernel_set_option, quiet_option, target_option, tuning_option
-from ckgen.cli.output import show, show_json
+from ckgen.cli.output import progress, show, show_json
 from ckgen.cli.shared import is_flag_given
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import UsageError
@@ -143,5 +143,7 @@ def _code_object(params: dict[str, Any]) -> tuple[Any, Any]:
         trace=str(params["trace"] or ""),
     )
     file: Path = params["code_object"]
-    result = run_kernel(file, params["kernel"], read_arguments(params["args"]), options, params["outputs"])
+    arguments = read_arguments(params["args"])
+    with progress("reading the code object") as line:
+        result = run_kernel(file, params["kernel"], arguments, options, params["outputs"], line.step)
     return result, lambda one: kernel_text(one, stats=params["stats"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from ckgen.specs.targets import parse_targets
 from ckgen_emulator.bindings import Chip, Emulator, Options, Run, stats_of
 from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.code_object.arguments import Argument, Arguments, Array, Scalar
+from ckgen_emulator.core_library import core_library
 from ckgen_emulator.isa import executed_archs
 
 _POINTER = 8
@@ -83,8 +85,15 @@ class KernelResult:
         return stats_of((self.run.figures,))
 
 
-def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outputs: Path | None) -> KernelResult:
-    """Launches the kernel; arrays that are outputs are written to `outputs` as NAME.npy.
+def run_kernel(
+    file: Path,
+    kernel: str,
+    asked: Arguments,
+    options: Options,
+    outputs: Path | None,
+    step: Callable[[str], None] = lambda text: None,
+) -> KernelResult:
+    """Launches the kernel; arrays that are outputs are written to `outputs` as NAME.npy. `step` hears what goes on.
 
     UsageError for a kernel that is not there; InputError for arguments that do not fit it.
     """
@@ -109,6 +118,9 @@ def run_kernel(file: Path, kernel: str, asked: Arguments, options: Options, outp
         _places(asked, found),
         options,
     )
+    step("preparing the emulator")
+    core_library()
+    step("emulating")
     began = time.perf_counter()
     run, arrays = _in_a_process(job)
     seconds = time.perf_counter() - began
