@@ -16,7 +16,8 @@ from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.fuzz.decision import target_named
 from ckgen.fuzz.space import Space
 from ckgen.model.arch import CPU_LEVELS
-from ckgen.model.errors import CkgenError
+from ckgen.model.diagnostic import Diagnostic, Location
+from ckgen.model.errors import InputError
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
@@ -98,7 +99,7 @@ def build_library(contents: Contents, say: Callable[[str], None], work: Path | N
 def carried_library(contents: Contents, work: Path) -> Path | None:
     """The library of these contents that was built into a folder, here or elsewhere; None where there is none.
 
-    CkgenError where it is not the one that was built.
+    InputError B005 where it is not the one that was built.
     """
     place = work / _key(contents)
     try:
@@ -107,7 +108,9 @@ def carried_library(contents: Contents, work: Path) -> Path | None:
         return None
     library: Path = place / manifest["library"]
     if not library.is_file() or digest_of(library) != manifest["digest"]:
-        raise CkgenError(f"{library} is not the library that was built there ({manifest['digest']}): build it again")
+        message = f"not the library that was built there, whose digest is {manifest['digest']}"
+        hint = "build it again with --build-only, or remove the folder"
+        raise InputError([Diagnostic("B005", message, Location(str(library)), hint=hint)])
     return library
 
 

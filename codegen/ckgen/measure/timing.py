@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 from ckgen.measure.model import Effort
@@ -27,6 +27,8 @@ _DISTURBED = 0.01
 """A sample of which threads waited a larger part for a CPU is disturbed."""
 _FURTHER = 4
 """So many times as many rounds are made, while samples are disturbed."""
+_SEED = 1
+"""Of the orders of rounds, which are the same in every run."""
 _LEAST = 1e-9
 """Seconds of a sample, so that none is 0."""
 
@@ -113,7 +115,7 @@ class _Taken:
 def interleaved(
     bodies: Mapping[str, Body], effort: Effort, *, warmup: int = 2, heard: Callable[[str], object] = lambda name: None
 ) -> dict[str, Sample]:
-    """Every round times each body once, in an order that turns by one from round to round.
+    """Every round times each body once, in an order that is drawn anew: what ran before changes what a body takes.
 
     Before that each is called until its time holds still, at least twice and at most `warmup` times or 20 samples
     long; once where its time is known. Samples of which something else took the CPUs are taken again, as far as the
@@ -130,7 +132,7 @@ def interleaved(
     slow = {name for name, seconds in first.items() if seconds > effort.hopeless * max(fastest, effort.sample)}
     times = {name: _Taken(effort.outlier, [(0.0, first[name])] if name in slow else []) for name in bodies}
     counts = {name: _count(body, first[name], effort) for name, body in bodies.items()}
-    turns = deque(name for name in bodies if name not in slow)
+    turns, order = [name for name in bodies if name not in slow], Random(_SEED)
     began = time.perf_counter()
     for done in range(_FURTHER * effort.most):
         clear = min(len(times[name].clear) for name in turns)
@@ -142,11 +144,10 @@ def interleaved(
             break
         if done and effort.ends and time.perf_counter() - begun + taken / done > _IN_TIME * effort.ends:
             break
-        for name in turns:
+        for name in order.sample(turns, len(turns)):
             heard(name)
             times[name].every.append(_take(bodies[name], calls[name], counts[name], effort))
             time.sleep(bodies[name].rest)
-        turns.rotate(1)
     return {name: found.kept(effort.least) for name, found in times.items()}
 
 
