@@ -162,6 +162,34 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, con
     }
 }
 
+// Integer sums of a tile, as they are in C where it has some already.
+template <int MR, int NV>
+[[gnu::always_inline]] inline void load_sums(const std::int32_t* c, std::int64_t ld, unsigned flags,
+                                             VecI (&sum)[MR][NV]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
+}
+template <int MR, int NV>
+[[gnu::always_inline]] inline void store_sums(std::int32_t* c, std::int64_t ld, const VecI (&sum)[MR][NV]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, sum[i][j]);
+}
+
+// Adds the products of two int16 of each row with those of the columns.
+template <int MR, int NV>
+[[gnu::always_inline]] inline void add_dots(const std::int32_t* a, const VecI (&b)[NV], VecI (&sum)[MR][NV]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i) {
+    const VecI av = broadcast_i(a[i]);
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], b[j], av);  // last: the broadcast folds into the load
+  }
+}
+
 template <int MR, int NV>
 void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
                std::int64_t ld, unsigned flags, const float*, const float*) {
@@ -169,28 +197,16 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, con
   const Columns<std::int32_t, NV> b(b_panel, b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
   VecI sum[MR][NV];
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
+  load_sums(c, ld, flags, sum);
   for (std::int64_t k = 0; k < words; ++k) {
     prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) bv[j] = load_i(b.at(j, k));
-#pragma GCC unroll 16
-    for (int i = 0; i < MR; ++i) {
-      const VecI av = broadcast_i(a[i]);
-#pragma GCC unroll 8
-      for (int j = 0; j < NV; ++j)
-        sum[i][j] = dot_i16(sum[i][j], bv[j], av);  // last: the broadcast folds into the load
-    }
+    add_dots(a, bv, sum);
     a += MR;
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, sum[i][j]);
+  store_sums(c, ld, sum);
 }
 
 #if CKGEN_HOST_LEVEL >= 5

@@ -23,10 +23,7 @@ void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, cons
   VecI sum[MR][NV], excess[NV];
 #pragma GCC unroll 8
   for (int j = 0; j < NV; ++j) excess[j] = zero_i();
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
+  load_sums(c, ld, flags, sum);
   for (std::int64_t k = 0; k < words; ++k) {
     VecI bv[NV];
 #pragma GCC unroll 8
@@ -86,10 +83,7 @@ void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, cons
   const Columns<std::int32_t, NV> b(b_panel, b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
   VecI sum[MR][NV];
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_i(c + i * ld + j * kLanes) : zero_i();
+  load_sums(c, ld, flags, sum);
   Widened<MR> wide;
   for (std::int64_t k = 0; k < words;) {
     const std::int64_t end = words - k < kWidened ? words : k + kWidened;
@@ -98,26 +92,13 @@ void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, cons
       VecI bv[NV];
 #pragma GCC unroll 8
       for (int j = 0; j < NV; ++j) bv[j] = even_bytes(load_i(b.at(j, k)));
-#pragma GCC unroll 16
-      for (int i = 0; i < MR; ++i) {
-        const VecI av = broadcast_i(even[i]);
-#pragma GCC unroll 8
-        for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], bv[j], av);
-      }
+      add_dots(even, bv, sum);
 #pragma GCC unroll 8
       for (int j = 0; j < NV; ++j) bv[j] = odd_bytes(load_i(b.at(j, k)));
-#pragma GCC unroll 16
-      for (int i = 0; i < MR; ++i) {
-        const VecI av = broadcast_i(odd[i]);
-#pragma GCC unroll 8
-        for (int j = 0; j < NV; ++j) sum[i][j] = dot_i16(sum[i][j], bv[j], av);
-      }
+      add_dots(odd, bv, sum);
     }
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, sum[i][j]);
+  store_sums(c, ld, sum);
 }
 #endif
 
