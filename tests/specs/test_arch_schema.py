@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 
 from ckgen import paths
 from ckgen.specs import load_archs
@@ -18,7 +18,15 @@ from ckgen.specs.reader import Reader, SpecError
 Path = tuple[str | int, ...]
 
 DIRECTORY = paths.arch_specs_dir()
-VALIDATOR = Draft202012Validator(json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8")))
+SCHEMA = json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8"))
+
+
+def definition(validator: Any, reference: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    """What `$ref` means where every reference is to `$defs`: jsonschema's own search takes a third of all time."""
+    yield from validator.descend(instance, SCHEMA["$defs"][reference.removeprefix("#/$defs/")])
+
+
+VALIDATOR = validators.extend(Draft202012Validator, {"$ref": definition})(SCHEMA)
 
 
 def spec(name: str) -> Any:
@@ -67,7 +75,7 @@ def at(value: Any, path: Path) -> Any:
 
 
 def test_the_schema_is_a_schema() -> None:
-    Draft202012Validator.check_schema(VALIDATOR.schema)
+    Draft202012Validator.check_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("name", sorted(load_archs()))
@@ -120,4 +128,4 @@ def test_every_number_has_two_bounds_and_every_text_a_pattern_and_a_length() -> 
             for key, inner in value.items():
                 check(inner, (*path, key))
 
-    check(VALIDATOR.schema, ())
+    check(SCHEMA, ())

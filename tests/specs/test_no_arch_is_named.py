@@ -50,13 +50,15 @@ def in_python(source: str) -> Named:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
             yield from ((node.lineno, name) for name in names_in(node.value))
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline) if ARCH.search(source) else ():
         if token.type == tokenize.NAME:
             yield from ((token.start[0], name) for name in ARCH.findall(token.string))
 
 
 def in_cpp(source: str) -> Named:
     """In all but comments; strings stay."""
+    if not ARCH.search(source):
+        return
     plain = COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), source)
     for number, line in enumerate(plain.splitlines(), 1):
         yield from ((number, name) for name in names_in(line))
