@@ -26,12 +26,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Python's collector of cycles neither runs while tests are made nor ever looks at them again: they all stay."""
+    """Python's collector of cycles neither runs while tests are made nor ever looks at them again: they all stay.
+
+    Then it runs more seldom than by default: what caches hold of plans of all tables takes it long to look through.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
 
 
