@@ -7,7 +7,7 @@ all its fields, a member of a union of dataclasses as an object of one key, its 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, reduce
@@ -102,7 +102,7 @@ def json_schema(hint: Any) -> dict[str, Any]:
     return {"type": {bool: "boolean", int: "integer", str: "string"}[hint]}
 
 
-def check_keys(value: Any, known: list[str], required: list[str], path: Path, report: Report) -> None:
+def check_keys(value: Any, known: Sequence[str], required: Iterable[str], path: Path, report: Report) -> None:
     """Reports what is no object, unknown and missing keys; Unreadable where there are any."""
     if not isinstance(value, dict):
         _wrong(report, path, f"expected an object, got {shown(value)}")
@@ -134,10 +134,12 @@ def _wrong(report: Report, path: Path, message: str, hint: str | None = None) ->
     raise Unreadable
 
 
+@cache
 def _is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, UnionType)
 
 
+@cache
 def _is_optional(hint: Any) -> bool:
     return _is_union(hint) and NoneType in get_args(hint)
 
@@ -182,7 +184,7 @@ def _dataclass(kind: type, value: Any, path: Path, report: Report) -> Any:
     kinds = hints_of(kind)
     bad = False
     try:
-        check_keys(value, list(kinds), _required(kind), path, report)
+        check_keys(value, tuple(kinds), _required(kind), path, report)
     except Unreadable:
         if not isinstance(value, dict):
             raise
@@ -207,10 +209,11 @@ def _each(parts: list[tuple[Path, Any, Any]], report: Report) -> list[Any]:
     return found
 
 
-def _required(kind: type) -> list[str]:
+@cache
+def _required(kind: type) -> tuple[str, ...]:
     """Fields without a default: a document from before a field was there still means what it meant."""
-    return [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+    return tuple(f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
 
 
-def _closed(properties: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
+def _closed(properties: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": [*required], "additionalProperties": False}
