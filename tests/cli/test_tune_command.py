@@ -421,7 +421,7 @@ def here(tasks: Iterable[Any], function: Callable[[Any], Any], *_: object) -> It
 def test_workers_write_the_same_table(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
     ok(*TUNE)
     monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
-    ok("tune", "all", "--shapes", "shapes.csv", "--out", "w.csv", "--scheduler", "local")
+    ok(*TUNE, "--out", "w.csv", "--scheduler", "local")
     assert rows("w.csv") == rows()
     own, theirs = (read_journals([Path(f"{name}.csv.journal.jsonl")]).records for name in "tw")
     assert {(one.key, one.measured) for one in theirs} == {(one.key, one.measured) for one in own}
@@ -440,7 +440,7 @@ def test_what_is_not_for_workers_is_refused(fake: OfSignature) -> None:
 def test_workers_take_few_kernels_as_one_machine_does(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
     ok(*TUNE, "--within", "20%")
     monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
-    text = ok("tune", "all", "--shapes", "shapes.csv", "--out", "w.csv", "--scheduler", "local", "--within", "20%")
+    text = ok(*TUNE, "--out", "w.csv", "--scheduler", "local", "--within", "20%")
     assert "no fewer would do" in text
     assert [one["kernelName"] for one in rows("w.csv")] == [one["kernelName"] for one in rows()]
 
