@@ -50,7 +50,9 @@ def in_python(source: str) -> Named:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
             yield from ((node.lineno, name) for name in names_in(node.value))
-    for token in tokenize.generate_tokens(io.StringIO(source).readline) if ARCH.search(source) else ():
+    if not ARCH.search(source):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:
             yield from ((token.start[0], name) for name in ARCH.findall(token.string))
 

@@ -7,7 +7,7 @@ all its fields, a member of a union of dataclasses as an object of one key, its 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, reduce
@@ -102,7 +102,7 @@ def json_schema(hint: Any) -> dict[str, Any]:
     return {"type": {bool: "boolean", int: "integer", str: "string"}[hint]}
 
 
-def check_keys(value: Any, known: Sequence[str], required: Iterable[str], path: Path, report: Report) -> None:
+def check_keys(value: Any, known: list[str], required: Iterable[str], path: Path, report: Report) -> None:
     """Reports what is no object, unknown and missing keys; Unreadable where there are any."""
     if not isinstance(value, dict):
         _wrong(report, path, f"expected an object, got {shown(value)}")
@@ -184,7 +184,7 @@ def _dataclass(kind: type, value: Any, path: Path, report: Report) -> Any:
     kinds = hints_of(kind)
     bad = False
     try:
-        check_keys(value, tuple(kinds), _required(kind), path, report)
+        check_keys(value, list(kinds), _required(kind), path, report)
     except Unreadable:
         if not isinstance(value, dict):
             raise
