@@ -110,9 +110,9 @@ class Layer {
         for (std::int64_t s = 0; s < sizes.routing.top_k; ++s) {
           const std::int64_t r = t * sizes.routing.top_k + s;
           const double w = moe.weight_first ? 1.0 : static_cast<double>(weights[static_cast<std::size_t>(r)]);
-          const double y = product(in, r, w2, expert(r), n);
-          sum += w * y;
-          size += std::fabs(w * y);
+          const Sum y = product(in, r, w2, expert(r), n);
+          sum += w * y.value;
+          size += w * y.size;
         }
         ASSERT_NEAR(static_cast<double>(read(traits.c, c.data(), t * ldc + n)), sum,
                     std::fabs(sum) * roundoff + size * 0x1p-20)
@@ -160,20 +160,30 @@ class Layer {
 
   std::int64_t expert(std::int64_t row) const { return ids[static_cast<std::size_t>(row)]; }
 
+  // size: of the terms without their signs, as what rounding leaves of terms that cancel out is a part of them.
+  struct Sum {
+    double value = 0, size = 0;
+  };
+
   // Row r of A times row n of one expert's weights, as gemm_types.hpp scales it.
-  HOST_TEST_ONE_THREAD double product(const Matrix& x, std::int64_t r, const Matrix& w, std::int64_t e,
-                                      std::int64_t n) const {
+  HOST_TEST_ONE_THREAD Sum product(const Matrix& x, std::int64_t r, const Matrix& w, std::int64_t e,
+                                   std::int64_t n) const {
     const std::int64_t lines = (w.rows + w.block - 1) / w.block;
-    double all = 0;
+    Sum all;
     const float *of_x = x.values.data() + r * x.k, *of_row = w.values.data() + (e * w.rows + n) * w.k;
     for (std::int64_t g = 0; g < w.groups; ++g) {
       const std::int64_t end = std::min((g + 1) * w.group, w.k);
-      double sum = 0;
-      for (std::int64_t k = g * w.group; k < end; ++k)
-        sum += static_cast<double>(of_x[k]) * static_cast<double>(of_row[k]);
+      Sum sum;
+      for (std::int64_t k = g * w.group; k < end; ++k) {
+        const double term = static_cast<double>(of_x[k]) * static_cast<double>(of_row[k]);
+        sum.value += term;
+        sum.size += std::fabs(term);
+      }
       const float of_w =
           w.scales.empty() ? 1.0F : w.scales[static_cast<std::size_t>((e * lines + n / w.block) * w.groups + g)];
-      all += sum * static_cast<double>(x.scale(r, g)) * static_cast<double>(of_w);
+      const double scale = static_cast<double>(x.scale(r, g)) * static_cast<double>(of_w);
+      all.value += sum.value * scale;
+      all.size += sum.size * scale;
     }
     return all;
   }
@@ -181,9 +191,9 @@ class Layer {
   float hidden(std::int64_t r, std::int64_t n) const {
     const std::int64_t t = r / sizes.routing.top_k;
     const double w = moe.weight_first ? static_cast<double>(weights[static_cast<std::size_t>(r)]) : 1.0;
-    double h = product(a, t, w1, expert(r), n) * w;
+    double h = product(a, t, w1, expert(r), n).value * w;
     if (!traits.epilogue.empty()) h = std::max(0.0, h);
-    if (moe.gated) h *= product(a, t, w1, expert(r), sizes.inter + n) * w;
+    if (moe.gated) h *= product(a, t, w1, expert(r), sizes.inter + n).value * w;
     const auto value = static_cast<float>(h);
     return traits.c == kFloat ? value : decode(traits.c, encode(traits.c, value));
   }
