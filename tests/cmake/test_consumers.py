@@ -92,6 +92,8 @@ def test_only_the_levels_asked_for_are_compiled(tmp_path: Path) -> None:
     assert "unknown level 'avx2'. Known: x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx." in said
     said = " ".join(levels("x86_64_v4;x86_64_amx").split())
     assert "x86_64_amx needs x86_64_v4_bf16" in said
+    said = " ".join(levels("x86_64_v4_bf16").split())
+    assert "x86_64_v4_bf16 needs x86_64_v4," in said
 
 
 def test_add_subdirectory_with_nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

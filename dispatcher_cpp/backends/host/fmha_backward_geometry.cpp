@@ -68,7 +68,7 @@ FmhaBackwardGeometry make_fmha_backward_geometry(const InstanceDesc& instance, c
   const Isa isa = fmha_isa(instance);
   g.isa = table_for(isa);
   g.kind = fmha_kind(g.signature, isa);
-  g.kernels = &g.isa->fmha[static_cast<int>(g.kind)];
+  g.kernels = g.isa->fmha[static_cast<int>(g.kind)];
   g.threads = fmha_threads(instance);
   // Small problems have small tiles: what a slot holds is zeroed and written whole.
   g.panel = g.kernels->panel;

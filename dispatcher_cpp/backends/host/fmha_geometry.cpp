@@ -80,7 +80,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   const Isa isa = fmha_isa(instance);
   g.isa = table_for(isa);
   g.kind = fmha_kind(g.signature, isa);
-  g.kernels = &g.isa->fmha[static_cast<int>(g.kind)];
+  g.kernels = g.isa->fmha[static_cast<int>(g.kind)];
   g.threads = fmha_threads(instance);
   g.m0 = instance.fmha.m0;
   g.n0 = instance.fmha.n0;

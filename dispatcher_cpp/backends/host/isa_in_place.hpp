@@ -267,15 +267,17 @@ InPlaceFn in_place_kernel([[maybe_unused]] PackKind kind, [[maybe_unused]] DType
       break;
     default: break;
   }
-#endif
-#if CKGEN_HOST_LEVEL >= 4
+  return kIsaV4.in_place(kind, b);
+#elif CKGEN_HOST_LEVEL >= 4
   if (kind == PackKind::f32) {
     if (b == DType::fp32) return &in_place<Fp32Words>;
     if (b == DType::bf16) return &in_place<Bf16Halves>;
     if (b == DType::fp16) return &in_place<Fp16Halves>;
   }
-#endif
   return nullptr;
+#else
+  return nullptr;
+#endif
 }
 
 }  // namespace

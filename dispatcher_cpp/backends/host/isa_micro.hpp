@@ -243,11 +243,13 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, co
 
 #define CKGEN_TILE(kind, mr, nv) {mr, nv * kLanes, &micro_##kind<mr, nv>}
 
-#if CKGEN_HOST_LEVEL >= 4
+#if CKGEN_HOST_LEVEL == 4
 constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2),  CKGEN_TILE(f32, 1, 2),  CKGEN_TILE(f32, 2, 2),
                                 CKGEN_TILE(f32, 4, 2),  CKGEN_TILE(f32, 6, 2),  CKGEN_TILE(f32, 10, 2),
                                 CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 13, 2), CKGEN_TILE(f32, 14, 2),
                                 CKGEN_TILE(f32, 8, 3),  CKGEN_TILE(f32, 6, 4)};
+#endif
+#if CKGEN_HOST_LEVEL >= 4
 constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2),  CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
                                 CKGEN_TILE(i16, 4, 2),  CKGEN_TILE(i16, 6, 2),  CKGEN_TILE(i16, 10, 2),
                                 CKGEN_TILE(i16, 12, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};

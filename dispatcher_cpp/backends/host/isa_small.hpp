@@ -476,9 +476,9 @@ const SmallKernels* small_kernels(DType a, DType b, bool dots) {
       default: break;
     }
   }
+  return kIsaV4.small(a, b, false);
 #else
   (void)dots;
-#endif
   switch (b) {
     case DType::fp32: return &kSmallFma<Fp32ToF32>;
     case DType::fp16: return &kSmallFma<Fp16ToF32>;
@@ -491,6 +491,7 @@ const SmallKernels* small_kernels(DType a, DType b, bool dots) {
     case DType::bf8_fnuz: return &kSmallFma<CodeToF32>;
     default: return nullptr;
   }
+#endif
 }
 
 }  // namespace

@@ -193,10 +193,16 @@ struct IsaTable {
   E8m0Fn e8m0;
   MostFn most;
   InPlaceKernelFn in_place;
-  FmhaKernels fmha[kPackKinds];  // none of integers
-  PackFn pack_tiles = nullptr;   // panels of A for kernels with a grain
+  const FmhaKernels* fmha[kPackKinds];  // none of integers
+  PackFn pack_tiles = nullptr;          // panels of A for kernels with a grain
   // Rows of A up to which a prepacked B of int8 is multiplied as i8; for more, widening it once for all is faster.
   std::int64_t rows_of_bytes = std::int64_t{1} << 40;
+};
+
+// What x86_64_v4 computes in fp32, of which x86_64_v4_bf16 would have every instruction again.
+struct Fp32Kernels {
+  MicroKernel micro[sizeof x86_64_v4_f32 / sizeof x86_64_v4_f32[0]];
+  FmhaKernels fmha;
 };
 
 // What tile instructions add to the level below.
@@ -207,6 +213,7 @@ struct AmxKernels {
 
 extern const IsaTable kIsaV3;
 extern const IsaTable kIsaV4;
+extern const Fp32Kernels kFp32OfV4;
 extern const IsaTable kIsaV4Bf16;
 extern const AmxKernels kAmx;
 

@@ -12,6 +12,8 @@ namespace host {
 
 static_assert(are(kF32, x86_64_v3_f32) && are(kI16, x86_64_v3_i16));
 
+static constexpr FmhaKernels kFmhaF32 = with_backward<WordF32>(with_rows(fmha_kernels<WordF32>()));
+
 constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}, menu_of(kI8)},
                                    &pack,
                                    &finish,
@@ -22,7 +24,7 @@ constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}, 
                                    &small_e8m0,
                                    &small_most,
                                    &in_place_kernel,
-                                   {with_backward<WordF32>(with_rows(fmha_kernels<WordF32>())), {}, {}},
+                                   {&kFmhaF32},
                                    nullptr,
                                    16};
 

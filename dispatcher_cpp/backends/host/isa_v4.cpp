@@ -12,7 +12,15 @@ namespace host {
 
 static_assert(are(kF32, x86_64_v4_f32) && are(kI16, x86_64_v4_i16));
 
-constinit const IsaTable kIsaV4 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
+static consteval Fp32Kernels fp32_kernels() {
+  Fp32Kernels made{{}, with_backward<WordF32>(with_rows(fmha_kernels<WordF32>()))};
+  for (int i = 0; i < menu_of(kF32).count; ++i) made.micro[i] = kF32[i];
+  return made;
+}
+
+constinit const Fp32Kernels kFp32OfV4 = fp32_kernels();
+
+constinit const IsaTable kIsaV4 = {{menu_of(kFp32OfV4.micro), menu_of(kI16), {nullptr, 0}},
                                    &pack,
                                    &finish,
                                    &fuse,
@@ -22,7 +30,7 @@ constinit const IsaTable kIsaV4 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}},
                                    &small_e8m0,
                                    &small_most,
                                    &in_place_kernel,
-                                   {with_backward<WordF32>(with_rows(fmha_kernels<WordF32>())), {}, {}}};
+                                   {&kFp32OfV4.fmha}};
 
 }  // namespace host
 }  // namespace v1

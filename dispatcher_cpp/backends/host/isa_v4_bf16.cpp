@@ -10,9 +10,12 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-static_assert(are(kF32, x86_64_v4_bf16_f32) && are(kI16, x86_64_v4_bf16_i16) && are(kBf16, x86_64_v4_bf16_bf16));
+static_assert(begin_with(x86_64_v4_bf16_f32, x86_64_v4_f32, 0) && are(kI16, x86_64_v4_bf16_i16) &&
+              are(kBf16, x86_64_v4_bf16_bf16));
 
-constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kBf16), menu_of(kI8)},
+static constexpr FmhaKernels kFmhaBf16 = with_backward<WordBf16>(with_narrow_rows(fmha_kernels<WordBf16>()));
+
+constinit const IsaTable kIsaV4Bf16 = {{menu_of(kFp32OfV4.micro), menu_of(kI16), menu_of(kBf16), menu_of(kI8)},
                                        &pack,
                                        &finish,
                                        &fuse,
@@ -22,9 +25,7 @@ constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kB
                                        &small_e8m0,
                                        &small_most,
                                        &in_place_kernel,
-                                       {with_backward<WordF32>(with_rows(fmha_kernels<WordF32>())),
-                                        {},
-                                        with_backward<WordBf16>(with_narrow_rows(fmha_kernels<WordBf16>()))}};
+                                       {&kFp32OfV4.fmha, nullptr, &kFmhaBf16}};
 
 }  // namespace host
 }  // namespace v1
