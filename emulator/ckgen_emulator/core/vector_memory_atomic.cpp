@@ -184,25 +184,46 @@ struct CompareSwap {
   }
 };
 
-template <Space S, class Kind, bool Checked>
-void atomic(Wave& wave, const Inst& inst) {
+/// The lanes in order; what memory held, by dword and lane. Returns how many bytes changed.
+using OldValues = std::uint32_t[2][kLanes];
+using PerformFn = unsigned (*)(const LaneAccess& access, const LaneValues* rows, OldValues& old);
+template <class Kind>
+unsigned perform(const LaneAccess& access, const LaneValues* rows, OldValues& old) {
   using T = typename Kind::Type;
-  constexpr unsigned kSize = sizeof(T), kRows = kSize / 4;
+  unsigned written = 0;
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    bool changed = false;
+    const T value = Kind::run(*reinterpret_cast<T*>(access.address[lane]), rows, lane, changed);
+    written += changed ? unsigned{sizeof(T)} : 0;
+    old[0][lane] = static_cast<std::uint32_t>(value);
+    if constexpr (sizeof(T) == 8) old[1][lane] = static_cast<std::uint32_t>(value >> 32);
+  });
+  return written;
+}
+
+/// What `atomic` must know of an operation: a constant, so that it is compiled once for all of a space.
+struct AtomicKind {
+  unsigned dwords, operands;
+  bool is_float;
+  PerformFn perform;
+};
+
+template <Space S, bool Checked>
+void atomic(Wave& wave, const Inst& inst, const AtomicKind& kind) {
+  const unsigned size = kind.dwords * 4;
   const Issued issued = issue<S>(wave);
   const LaneMask exec = wave.exec();
   const unsigned first = inst.src[1].row();
-  if (exec == 0 || first + kRows * Kind::kOperands > kVectorRegisters) return;
+  if (exec == 0 || first + kind.dwords * kind.operands > kVectorRegisters) return;
   note_load<Checked>(wave, inst, issued);
-  const LaneValues* rows = wave.v + first;
   LaneAccess access;
   if constexpr (S == Space::buffer) {
     const Resource resource = resource_of(wave, inst);
     if (in_scratch_pool(resource.base)) return refuse_scratch_buffer(wave, inst);
-    buffer_addresses(wave, inst, resource, kSize, false, 0, access);
+    buffer_addresses(wave, inst, resource, size, false, 0, access);
   } else {
     global_addresses(wave, inst, access);
   }
-  alignas(64) std::uint32_t old[kRows][kLanes] = {};
   if constexpr (S == Space::flat) {
     Apertures apertures;
     split_apertures(access, apertures);
@@ -211,32 +232,34 @@ void atomic(Wave& wave, const Inst& inst) {
                                 "FLAT atomics on LDS or scratch are not executed");
     }
   }
-  require_alignment(wave, inst, access, kSize);
-  const bool sums = Kind::Operation::kFloat && !inst.dst.present();
-  admit<Checked>(wave, inst, access, kSize, {sums ? Access::sum : Access::atomic, issued.vm, nullptr, 0});
+  require_alignment(wave, inst, access, size);
+  const bool sums = kind.is_float && !inst.dst.present();
+  admit<Checked>(wave, inst, access, size, {sums ? Access::sum : Access::atomic, issued.vm, nullptr, 0});
   if constexpr (Checked) {
     // Sums are data, not flags: publishing them would only cost.
     if (!sums) wave.launch->order.publish(wave, access.address, access.lanes, false);
   }
-  std::uint64_t written = 0;  // only what changes: a wave that polls with atomics makes no progress
+  alignas(64) OldValues old = {};
+  unsigned written = 0;  // only what changes: a wave that polls with atomics makes no progress
   {
     // The L2 rounds to nearest and keeps denormals whatever MODE says (LLVM:
     // FeatureMemoryAtomicFAddF32DenormalSupport).
     const HostFloatMode saved;
-    if (Kind::Operation::kFloat) _mm_setcsr(0x1f80);
-    for_each_lane(access.lanes, [&](unsigned lane) {
-      bool changed = false;
-      const T value = Kind::run(*reinterpret_cast<T*>(access.address[lane]), rows, lane, changed);
-      written += changed ? kSize : 0;
-      old[0][lane] = static_cast<std::uint32_t>(value);
-      if constexpr (kRows == 2) old[1][lane] = static_cast<std::uint32_t>(value >> 32);
-    });
+    if (kind.is_float) _mm_setcsr(0x1f80);
+    written = kind.perform(access, wave.v + first, old);
   }
   wave.group->stats.atomics += static_cast<unsigned>(std::popcount(access.lanes));
   wave.group->stats.global_written += written;
   if (!inst.dst.present()) return;
   if constexpr (Checked) wave.launch->order.pick_up(wave, access.address, access.lanes, issued.vm);
-  for (unsigned part = 0; part < kRows; ++part) put_row(memory_row(wave, inst.dst, part), old[part], exec);
+  for (unsigned part = 0; part < kind.dwords; ++part) put_row(memory_row(wave, inst.dst, part), old[part], exec);
+}
+
+template <Space S, class Kind, bool Checked>
+void atomic_of(Wave& wave, const Inst& inst) {
+  static constexpr AtomicKind kKind{sizeof(typename Kind::Type) / 4, Kind::kOperands, Kind::Operation::kFloat,
+                                    &perform<Kind>};
+  atomic<S, Checked>(wave, inst, kKind);
 }
 
 using U32 = std::uint32_t;
@@ -246,7 +269,7 @@ using M32 = Modify<Op, U32>;
 template <class Op>
 using M64 = Modify<Op, U64>;
 
-#define CKGEN_ATOMIC(suffix, kind) CKGEN_IN_SPACES(atomic, "_atomic_" suffix, kind, kCommunicates)
+#define CKGEN_ATOMIC(suffix, kind) CKGEN_IN_SPACES(atomic_of, "_atomic_" suffix, kind, kCommunicates)
 #define CKGEN_ATOMICS(suffix, op) CKGEN_ATOMIC(suffix, M32<op>), CKGEN_ATOMIC(suffix "_x2", M64<op>)
 
 constexpr Semantics kTable[] = {
