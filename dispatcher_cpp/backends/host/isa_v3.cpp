@@ -10,7 +10,7 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-static_assert(are(kF32, x86_64_v3_f32) && are(kI16, x86_64_v3_i16));
+static_assert(are(kF32, x86_64_v3_f32) && are(kI16, x86_64_v3_int8));
 
 constinit const IsaTable kIsaV3 = {{menu_of(kF32), menu_of(kI16), {nullptr, 0}, menu_of(kI8)},
                                    &pack,

@@ -10,9 +10,9 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-static_assert(are(kF32, x86_64_v4_bf16_f32) && are(kI16, x86_64_v4_bf16_i16) && are(kBf16, x86_64_v4_bf16_bf16));
+static_assert(are(kF32, x86_64_v4_bf16_f32) && are(kI8, x86_64_v4_bf16_int8) && are(kBf16, x86_64_v4_bf16_bf16));
 
-constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), menu_of(kI16), menu_of(kBf16), menu_of(kI8)},
+constinit const IsaTable kIsaV4Bf16 = {{menu_of(kF32), {nullptr, 0}, menu_of(kBf16), menu_of(kI8)},
                                        &pack,
                                        &finish,
                                        &fuse,
