@@ -126,6 +126,8 @@ TEST(HostCuts, PanelsAreOfTheKindThatTheTypesAllow) {
     EXPECT_EQ(host_kind(two, kIsaV4Bf16), PackKind::f32);
   }
   EXPECT_EQ(host_kind(traits_of(int8, int8), kIsaV3), PackKind::i16);
+  EXPECT_EQ(host_kind(traits_of(int8, int8), kIsaV4), PackKind::i16);
+  EXPECT_EQ(host_kind(traits_of(int8, int8), kIsaV4Bf16), PackKind::i8);
   EXPECT_EQ(table_for(Isa::x86_64_v3), &kIsaV3);
   EXPECT_EQ(table_for(Isa::x86_64_v4), &kIsaV4);
   EXPECT_EQ(table_for(Isa::x86_64_v4_bf16), &kIsaV4Bf16);

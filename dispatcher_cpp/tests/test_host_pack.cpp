@@ -57,6 +57,15 @@ std::uint32_t bits_of(float x) {
   return std::isnan(x) ? 0x7fc00000U : b;
 }
 
+/// A word of four bytes, of which those before `length` are there; of A each has `added`, those that are missing too.
+std::uint32_t word_of_bytes(const std::function<float(std::int64_t)>& value, std::int64_t w, std::int64_t length,
+                            std::uint32_t added) {
+  std::uint32_t all = 0;
+  for (std::int64_t e = 0; e < 4 && 4 * w + e < length; ++e)
+    all |= std::uint32_t{static_cast<unsigned char>(static_cast<int>(value(4 * w + e)))} << (8 * e);
+  return all ^ added;
+}
+
 /// What word w of a panel's row must be; NaNs of any payload are one.
 std::uint32_t word(PackKind kind, const std::function<float(std::int64_t)>& value, std::int64_t w,
                    std::int64_t length) {
@@ -72,7 +81,7 @@ std::uint32_t word(PackKind kind, const std::function<float(std::int64_t)>& valu
 }
 
 std::uint32_t same_nans(PackKind kind, std::uint32_t w) {
-  if (kind == PackKind::i16) return w;
+  if (kind == PackKind::i16 || kind == PackKind::i8) return w;
   const auto is_nan = [](std::uint32_t half) { return (half & 0x7fffU) > 0x7f80U; };
   if (kind == PackKind::f32) return (w & 0x7fffffffU) > 0x7f800000U ? 0x7fc00000U : w;
   return (is_nan(w & 0xffffU) ? 0x7fc0U : w & 0xffffU) | (is_nan(w >> 16) ? 0x7fc00000U : w & 0xffff0000U);
@@ -93,7 +102,11 @@ void expect_packed(const host::IsaTable& isa, const host::PackSource& source, co
   for (std::int64_t w = 0; w < words; ++w)
     for (std::int64_t r = 0; r < x.width; ++r) {
       const auto of_row = [&](std::int64_t k) { return value(x.p0 + r, x.k0 + k); };
-      const std::uint32_t wanted = r < x.count ? word(source.kind, of_row, w, x.length) : 0U;
+      const std::int64_t length = r < x.count ? x.length : 0;
+      const std::uint32_t added = source.is_a && &isa == &host::kIsaV4Bf16 ? 0x80808080U : 0U;
+      const std::uint32_t wanted = source.kind == PackKind::i8 ? word_of_bytes(of_row, w, length, added)
+                                   : r < x.count               ? word(source.kind, of_row, w, length)
+                                                               : 0U;
       ASSERT_EQ(same_nans(source.kind, panel[static_cast<std::size_t>(w * x.width + r)]), wanted)
           << "word " << w << " of row " << r << " of " << x.count << " in " << x.width << " from " << x.k0 << " + "
           << x.length;
@@ -121,8 +134,9 @@ TEST(HostPack, EveryTypeOrderWidthAndLength) {
   for (const host::IsaTable* isa : isa_tables())
     for (const DType type : {fp32, fp16, bf16, fp8_ocp, fp8_fnuz, bf8_ocp, bf8_fnuz, fp4, int4, int8})
       for (const Order order : {Order::along_k, Order::along_p, Order::preshuffled})
-        for (const PackKind kind : {PackKind::f32, PackKind::i16, PackKind::bf16}) {
-          if ((kind == PackKind::i16) != (type == int8)) continue;
+        for (const PackKind kind : {PackKind::f32, PackKind::i16, PackKind::bf16, PackKind::i8}) {
+          if ((kind == PackKind::i16 || kind == PackKind::i8) != (type == int8)) continue;
+          if (kind == PackKind::i8 && isa == &host::kIsaV4) continue;
           if (kind == PackKind::bf16 &&
               (isa != &host::kIsaV4Bf16 || !(type == bf16 || (bits(type) == 8 && type != int8))))
             continue;
@@ -131,11 +145,13 @@ TEST(HostPack, EveryTypeOrderWidthAndLength) {
                        << name(type) << " order " << static_cast<int>(order) << " kind " << static_cast<int>(kind));
           const std::int64_t p = 80, k = order == Order::preshuffled ? 192 : 186;
           const Operand o(type, order, p, k, random);
-          const host::PackSource source =
+          host::PackSource source =
               host::make_pack_source(kind, type, o.base(), o.ld, order != Order::along_p, order == Order::preshuffled);
-          for (int i = 0; i < 40; ++i)
+          for (int i = 0; i < 40; ++i) {
+            source.is_a = i % 2 == 0 && order != Order::preshuffled;
             ASSERT_NO_FATAL_FAILURE(expect_packed(*isa, source, piece(random, o, p, k),
                                                   [&](std::int64_t row, std::int64_t at) { return o.value(row, at); }));
+          }
         }
 }
 

@@ -151,7 +151,7 @@ class PipelineSpec:
 class CpuFeatures:
     """What a CPU arch requires from cpuid (Linux flag names) and what kernels may then use.
 
-    `register_tiles`: such as 6x16, by what GEMM kernels multiply: f32, i16, and bf16 where that has an instruction.
+    `register_tiles`: such as 6x16, by what GEMM kernels multiply: f32, int8, and bf16 where that has an instruction.
     """
 
     vector_bits: int

@@ -230,7 +230,7 @@ def _cpu(notes: _Provenance) -> CpuFeatures:
 
 
 def _register_tiles(section: Reader) -> dict[str, tuple[str, ...]]:
-    tiles = {"f32": section.words("f32", "register_tile"), "i16": section.words("i16", "register_tile")}
+    tiles = {"f32": section.words("f32", "register_tile"), "int8": section.words("int8", "register_tile")}
     tiles["bf16"] = section.words("bf16", "register_tile", required=False)
     section.done()
     return tiles

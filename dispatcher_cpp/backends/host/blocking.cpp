@@ -34,6 +34,10 @@ const IsaTable* amx_table() noexcept {
 }
 #endif
 
+PackKind int8_kind(const IsaTable& isa) noexcept {
+  return isa.menu[static_cast<int>(PackKind::i16)].count > 0 ? PackKind::i16 : PackKind::i8;
+}
+
 }  // namespace
 
 const IsaTable* table_for(Isa isa) noexcept {
@@ -54,7 +58,7 @@ const IsaTable* table_for(Isa isa) noexcept {
 
 // bf16 and every 8-bit float are exact as bf16; scales per K group and operands of two tensors need fp32 panels.
 PackKind host_kind(const GemmTraits& t, const IsaTable& isa) noexcept {
-  if (t.a == DType::int8) return PackKind::i16;
+  if (t.a == DType::int8) return int8_kind(isa);
   const bool narrow = (t.a == DType::bf16 || is_fp8(t.a)) && (t.b == DType::bf16 || is_fp8(t.b));
   const bool grouped = t.quant == Quant::blockscale || t.quant == Quant::mx;
   const bool combines = t.a_op != OperandOp::none || t.b_op != OperandOp::none;
@@ -65,7 +69,7 @@ PackKind host_kind(const GemmTraits& t, const IsaTable& isa) noexcept {
 Blocking twin_blocking(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch, std::int64_t k) noexcept {
   Blocking b{};
   b.isa = table_for(detect_isa());
-  b.kind = t.a == DType::int8 ? PackKind::i16 : PackKind::f32;
+  b.kind = t.a == DType::int8 ? int8_kind(*b.isa) : PackKind::f32;
   const MicroKernel& tall = b.isa->menu[static_cast<int>(b.kind)].kernels[0];
   b.mr = tall.mr;
   b.nr = tall.nr;

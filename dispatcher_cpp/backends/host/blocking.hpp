@@ -11,7 +11,8 @@ namespace host {
 
 /// The kernels of a level; null for one that is not in this build.
 const IsaTable* table_for(Isa isa) noexcept;
-/// What a host instance packs its operands as: bf16 where that is exact and the level has kernels for it.
+/// What a host instance packs its operands as: bf16 where that is exact and the level has kernels for it, int8 as it
+/// is or widened, as the level's kernels take it.
 PackKind host_kind(const GemmTraits& traits, const IsaTable& isa) noexcept;
 
 /// Whether the order of sums makes no difference.

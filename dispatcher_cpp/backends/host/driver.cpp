@@ -38,9 +38,7 @@ class Problem {
         mr_(g.micro->mr),
         nr_(g.micro->nr),
         workspace_(workspace) {
-    a_ = make_pack_source(g.kind, traits.a, element(args.a, traits.a, batch * args.batch_stride_a), args.lda,
-                          a_is_row_major(traits.layout), false);
-    a_ = combined(a_, traits.a_op, args.a1, batch * args.batch_stride_a);
+    a_ = a_source(g.kind, traits, args, batch);
     b_ = b_source(g.kind, traits, args, batch);
     a_.rows = part.rows;
     c_ = static_cast<unsigned char*>(part.c);
@@ -292,6 +290,8 @@ class Problem {
   void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
                   unsigned char* slot) const noexcept {
     const std::int64_t e = elements_per_word(g_.kind), begin = s * g_.split;
+    const unsigned of_first = g_.kind == PackKind::i8 ? kFindExcess : 0U;
+    alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
     for (std::int64_t k0 = d0; k0 < d1; k0 += g_.kc) {
       const std::int64_t k1 = std::min(k0 + g_.kc, d1);
       const std::int64_t word = s * g_.split_words + (k0 - begin) / e;
@@ -308,8 +308,8 @@ class Problem {
             ld = ldc_;
           }
           if (g_.group == 0)
-            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, ld, k0 == begin ? 0U : kAccumulate, nullptr,
-                      nullptr);
+            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, ld,
+                      (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess);
           else
             accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
         }
@@ -329,8 +329,8 @@ class Problem {
     for (std::int64_t k = slice.k0; k < slice.k1;) {
       const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, slice.k1), done = k - slice.k0;
       micro.run(next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
-                k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
-                sb + q * g_.item_n * nr_);
+                k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_, sb + q * g_.item_n * nr_,
+                nullptr);
       k = next;
     }
   }

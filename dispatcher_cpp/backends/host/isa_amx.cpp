@@ -36,7 +36,7 @@ constexpr TileConfig kWhole{kGrain};
 // say that it reads memory: what is stored before stays before.
 template <int MR>
 void micro_bf16(std::int64_t words, const void* a_panel, const void* b, const std::int64_t* b_panels, void* acc,
-                std::int64_t ld, unsigned flags, const float*, const float*) {
+                std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
   constexpr bool kTwoRows = MR == 2 * kRows;
   static_assert(kTwoRows || MR == kRows);
   const auto* a = static_cast<const unsigned char*>(a_panel);
@@ -124,7 +124,7 @@ constexpr MicroKernel kBf16[] = {{16, 32, &micro_bf16<16>, kGrain}, {32, 32, &mi
 
 }  // namespace
 
-static_assert(begin_with(x86_64_amx_f32, x86_64_v4_bf16_f32, 0) && begin_with(x86_64_amx_i16, x86_64_v4_bf16_i16, 0));
+static_assert(begin_with(x86_64_amx_f32, x86_64_v4_bf16_f32, 0) && begin_with(x86_64_amx_int8, x86_64_v4_bf16_int8, 0));
 static_assert(begin_with(x86_64_amx_bf16, x86_64_v4_bf16_bf16, 2));
 static_assert(are_last_of(x86_64_amx_bf16, kBf16));
 

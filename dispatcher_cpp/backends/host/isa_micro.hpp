@@ -49,15 +49,9 @@ inline VecF mul_f(VecF a, VecF b) {
 inline VecF add_f(VecF a, VecF b) {
   return _mm512_add_ps(a, b);
 }
-#if CKGEN_HOST_LEVEL >= 5
-inline VecI dot_i16(VecI c, VecI a, VecI b) {
-  return _mm512_dpwssd_epi32(c, a, b);
-}
-#else
 inline VecI dot_i16(VecI c, VecI a, VecI b) {
   return _mm512_add_epi32(c, _mm512_madd_epi16(a, b));
 }
-#endif
 #else
 constexpr int kLanes = 8;
 using VecF = __m256;
@@ -127,7 +121,7 @@ class Columns {
 
 template <int MR, int NV>
 void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-               std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale) {
+               std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale, std::int32_t*) {
   const float* a = static_cast<const float*>(a_panel);
   const Columns<float, NV> b(b_panel, b_panels);
   float* c = static_cast<float*>(acc);
@@ -179,6 +173,7 @@ template <int MR, int NV>
     for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, sum[i][j]);
 }
 
+#if CKGEN_HOST_LEVEL < 5
 // Adds the products of two int16 of each row with those of the columns.
 template <int MR, int NV>
 [[gnu::always_inline]] inline void add_dots(const std::int32_t* a, const VecI (&b)[NV], VecI (&sum)[MR][NV]) {
@@ -192,7 +187,7 @@ template <int MR, int NV>
 
 template <int MR, int NV>
 void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-               std::int64_t ld, unsigned flags, const float*, const float*) {
+               std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
   const Columns<std::int32_t, NV> b(b_panel, b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
@@ -208,11 +203,10 @@ void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, con
   }
   store_sums(c, ld, sum);
 }
-
-#if CKGEN_HOST_LEVEL >= 5
+#else
 template <int MR, int NV>
 void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-                std::int64_t ld, unsigned flags, const float*, const float*) {
+                std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
   const Columns<std::int32_t, NV> b(b_panel, b_panels);
   float* c = static_cast<float*>(acc);
@@ -248,11 +242,10 @@ constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2),  CKGEN_TILE(f32, 1, 2),  
                                 CKGEN_TILE(f32, 4, 2),  CKGEN_TILE(f32, 6, 2),  CKGEN_TILE(f32, 10, 2),
                                 CKGEN_TILE(f32, 12, 2), CKGEN_TILE(f32, 13, 2), CKGEN_TILE(f32, 14, 2),
                                 CKGEN_TILE(f32, 8, 3),  CKGEN_TILE(f32, 6, 4)};
-#endif
-#if CKGEN_HOST_LEVEL >= 4
 constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2),  CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
                                 CKGEN_TILE(i16, 4, 2),  CKGEN_TILE(i16, 6, 2),  CKGEN_TILE(i16, 10, 2),
                                 CKGEN_TILE(i16, 12, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};
+#endif
 #else
 constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 6, 2), CKGEN_TILE(f32, 1, 2), CKGEN_TILE(f32, 2, 2),
                                 CKGEN_TILE(f32, 4, 2)};

@@ -1,8 +1,9 @@
-// Micro-kernels of prepacked int8, which read its panels as they are. Included by ISA files whose level has them.
+// Micro-kernels of int8, four products at a time. Included by ISA files whose level has them.
 //
-// The instruction for four products at a time multiplies unsigned with signed bytes, so A has 128 added (PackKind::i8),
-// and 128 times the sum of B is taken off again. CPUs without it widen bytes to int16 in registers: that of unsigned
-// with signed bytes that they have saturates. Sums are exact, as those of int16 are.
+// The instruction for that multiplies unsigned with signed bytes, so A has 128 added (PackKind::i8), and 128 times the
+// sum of B is taken off again, which the first tile of rows finds for all. CPUs without it have kernels for prepacked
+// panels alone, which widen bytes to int16 in registers: their instruction for unsigned with signed bytes saturates.
+// Sums are exact, as those of int16 are: where one wraps on the way, it wraps back.
 #pragma once
 
 #include "backends/host/isa_micro.hpp"
@@ -13,23 +14,22 @@ namespace host {
 namespace {
 
 #if CKGEN_HOST_LEVEL >= 5
-template <int MR, int NV>
-void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-              std::int64_t ld, unsigned flags, const float*, const float*) {
-  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_panels);
-  std::int32_t* c = static_cast<std::int32_t*>(acc);
+template <int MR, int NV, bool FINDS_EXCESS>
+[[gnu::always_inline]] inline void add_bytes(std::int64_t words, const std::int32_t* a,
+                                             const Columns<std::int32_t, NV>& b, std::int32_t* c, std::int64_t ld,
+                                             unsigned flags, std::int32_t* excess) {
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(0x80));
-  VecI sum[MR][NV], excess[NV];
+  VecI sum[MR][NV], found[NV];
 #pragma GCC unroll 8
-  for (int j = 0; j < NV; ++j) excess[j] = zero_i();
+  for (int j = 0; j < NV; ++j) found[j] = zero_i();
   load_sums(c, ld, flags, sum);
   for (std::int64_t k = 0; k < words; ++k) {
+    prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) {
       bv[j] = load_i(b.at(j, k));
-      excess[j] = _mm512_dpbusd_epi32(excess[j], offset, bv[j]);
+      if constexpr (FINDS_EXCESS) found[j] = _mm512_dpbusd_epi32(found[j], offset, bv[j]);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
@@ -39,10 +39,28 @@ void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, cons
     }
     a += MR;
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) store_i(c + i * ld + j * kLanes, _mm512_sub_epi32(sum[i][j], excess[j]));
+  for (int j = 0; j < NV; ++j) {
+    if constexpr (FINDS_EXCESS)
+      store_i(excess + j * kLanes, found[j]);
+    else
+      found[j] = load_i(excess + j * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i) sum[i][j] = _mm512_sub_epi32(sum[i][j], found[j]);
+  }
+  store_sums(c, ld, sum);
+}
+
+template <int MR, int NV>
+void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
+              std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t* excess) {
+  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
+  const Columns<std::int32_t, NV> b(b_panel, b_panels);
+  std::int32_t* c = static_cast<std::int32_t*>(acc);
+  if (flags & kFindExcess)
+    add_bytes<MR, NV, true>(words, a, b, c, ld, flags, excess);
+  else
+    add_bytes<MR, NV, false>(words, a, b, c, ld, flags, excess);
 }
 #else
 // Even and odd bytes of words, as int16.
@@ -78,7 +96,7 @@ struct Widened {
 
 template <int MR, int NV>
 void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-              std::int64_t ld, unsigned flags, const float*, const float*) {
+              std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
   const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
   const Columns<std::int32_t, NV> b(b_panel, b_panels);
   std::int32_t* c = static_cast<std::int32_t*>(acc);
@@ -107,11 +125,10 @@ constexpr MicroKernel tile() {
   return {MR, NV * kLanes, RUN};
 }
 #if CKGEN_HOST_LEVEL >= 5
-// Sums of 14 rows, and what is taken off again, are more than there are registers.
-constexpr MicroKernel kI8[] = {tile<8, 2, &micro_i8<8, 2>>(),   tile<1, 2, &micro_i8<1, 2>>(),
-                               tile<2, 2, &micro_i8<2, 2>>(),   tile<4, 2, &micro_i8<4, 2>>(),
-                               tile<6, 2, &micro_i8<6, 2>>(),   tile<10, 2, &micro_i8<10, 2>>(),
-                               tile<12, 2, &micro_i8<12, 2>>(), tile<8, 3, &micro_i8<8, 3>>()};
+constexpr MicroKernel kI8[] = {
+    tile<8, 2, &micro_i8<8, 2>>(),   tile<1, 2, &micro_i8<1, 2>>(),   tile<2, 2, &micro_i8<2, 2>>(),
+    tile<4, 2, &micro_i8<4, 2>>(),   tile<6, 2, &micro_i8<6, 2>>(),   tile<10, 2, &micro_i8<10, 2>>(),
+    tile<12, 2, &micro_i8<12, 2>>(), tile<14, 2, &micro_i8<14, 2>>(), tile<8, 3, &micro_i8<8, 3>>()};
 #else
 constexpr MicroKernel kI8[] = {tile<6, 2, &micro_i8<6, 2>>(), tile<1, 2, &micro_i8<1, 2>>(),
                                tile<2, 2, &micro_i8<2, 2>>(), tile<4, 2, &micro_i8<4, 2>>()};

@@ -4,6 +4,7 @@
 
 #include "backends/host/isa_elements.hpp"
 #include "backends/host/isa_pack_blocks.hpp"
+#include "backends/host/isa_pack_bytes.hpp"
 #include "backends/host/isa_prepacked.hpp"
 #include "backends/host/isa_table.hpp"
 #include "backends/host/isa_transpose.hpp"
@@ -163,6 +164,13 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
       for (; i < length; ++i) wide[offset + i] = static_cast<signed char>(in[i]);
     });
     copy_run(row, wide, (n + 1) / 2 * 4);
+  } else if constexpr (KIND == PackKind::i8) {
+    if (n % 4 != 0) row[n / 4] = 0;
+    each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
+      copy_run(reinterpret_cast<unsigned char*>(row) + offset, s.base + at, length);
+    });
+    const std::uint32_t added = added_to_bytes(s);
+    for (std::int64_t w = 0; w < (n + 3) / 4; ++w) row[w] ^= added;
   } else if constexpr (T == DType::bf16) {
     if (n & 1) row[n / 2] = 0;
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
@@ -192,31 +200,37 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
 #if CKGEN_HOST_LEVEL >= 4
 template <DType T, PackKind KIND>
 constexpr bool packs_as_it_is() {
-  return (T == DType::fp32 && KIND == PackKind::f32) || (T == DType::bf16 && KIND == PackKind::bf16);
+  return (T == DType::fp32 && KIND == PackKind::f32) || (T == DType::bf16 && KIND == PackKind::bf16) ||
+         KIND == PackKind::i8;
 }
 
 // What is packed as it is goes from memory through registers into the panel, a cache line of each row at a time.
-template <DType T>
+template <DType T, PackKind KIND>
 void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                 std::int64_t length, std::uint32_t* panel) {
-  constexpr std::int64_t e = T == DType::fp32 ? 1 : 2, kLine = 16 * e, kAhead = 512;  // elements, bytes
+  constexpr std::int64_t e = elements_per_word(KIND), kLine = 16 * e, kAhead = 512;  // elements, bytes
+  const __m512i added =
+      KIND == PackKind::i8 ? _mm512_set1_epi32(static_cast<int>(added_to_bytes(s))) : _mm512_setzero_si512();
   const unsigned char* rows[kMaxWidth];
   for (std::int64_t r = 0; r < count; ++r)
     rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * (4 / e);
+  // A store that is too long is overwritten by the next word where the panel is no wider.
+  const std::uint32_t* const behind = panel + (length + e - 1) / e * width;
   // Where a line of what comes soon is, counted from one of now: further on, or in the rows of the next panel.
   const std::int64_t run = length * (4 / e), jump = width * s.ld * (4 / e) - run;
   for (std::int64_t k = 0; k < length; k += kLine) {
     const std::int64_t take = least(kLine, length - k);
     const std::int64_t ahead = kAhead + (k * (4 / e) + kAhead < run ? 0 : jump);
-    const __mmask32 halves = static_cast<__mmask32>((std::uint64_t{1} << (take * 2 / e)) - 1);
+    const __mmask64 there = ~std::uint64_t{0} >> (64 - take * (4 / e));
     for (int r = 0; r < width; r += 16) {
       __m512i v[16];
 #pragma GCC unroll 16
       for (int i = 0; i < 16; ++i) {
-        v[i] = _mm512_setzero_si512();
+        v[i] = added;
         if (r + i >= count) continue;
         const unsigned char* line = rows[r + i] + k * (4 / e);
-        v[i] = take == kLine ? _mm512_loadu_si512(line) : _mm512_maskz_loadu_epi16(halves, line);
+        v[i] = take == kLine ? _mm512_loadu_si512(line) : _mm512_maskz_loadu_epi8(there, line);
+        if constexpr (KIND == PackKind::i8) v[i] = _mm512_xor_si512(v[i], added);
         __builtin_prefetch(
             reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + static_cast<std::uintptr_t>(ahead)));
       }
@@ -228,7 +242,7 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
 #pragma GCC unroll 16
       for (int w = 0; w < 16; ++w) {  // constant indices alone keep v in registers
         if (w >= words) break;
-        if (lanes == 16)
+        if (lanes == 16 || (width < 16 && out + w * width + 16 <= behind))
           _mm512_storeu_si512(out + w * width, v[w]);
         else
           _mm512_mask_storeu_epi32(out + w * width, live, v[w]);
@@ -241,7 +255,7 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
 template <DType T, PackKind KIND>
 void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                        std::int64_t length, std::uint32_t* panel) {
-  constexpr int e = KIND == PackKind::f32 ? 1 : 2;
+  constexpr int e = elements_per_word(KIND);
   const auto row_of = [&s, p0](std::int64_t r) { return s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}; };
   if (width == 1) {  // a panel of one row is the row itself
     for (std::int64_t k = 0; k < length; k += kRowWords * e)
@@ -250,7 +264,7 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
   }
 #if CKGEN_HOST_LEVEL >= 4
   if constexpr (packs_as_it_is<T, KIND>()) {
-    if (!s.preshuffled && s.op == OperandOp::none) return pack_lines<T>(s, p0, count, width, k0, length, panel);
+    if (!s.preshuffled && s.op == OperandOp::none) return pack_lines<T, KIND>(s, p0, count, width, k0, length, panel);
   }
 #else
   if constexpr (packs_in_registers<T, KIND>()) {
@@ -275,13 +289,15 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
 template <DType T, PackKind KIND>
 void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                        std::int64_t length, std::uint32_t* __restrict panel) {
-  constexpr int e = KIND == PackKind::f32 ? 1 : 2, kRowsAhead = 16;
+  constexpr int e = elements_per_word(KIND), kRowsAhead = 16;
   for (std::int64_t k = 0; k < length;) {
     const std::int64_t at = (k0 + k) * s.ld + p0;
     for (int ahead = 0; ahead < e; ++ahead) prefetch_run<T>(s, at + (kRowsAhead + ahead) * s.ld, count);
     if constexpr (KIND == PackKind::f32) {
       decode_operand<T>(s, at, count, reinterpret_cast<float*>(panel));
-      ++k;
+      for (std::int64_t i = count; i < width; ++i) panel[i] = 0;
+    } else if constexpr (KIND == PackKind::i8) {
+      join_bytes(s, s.base + at, least(4, length - k), count, width, panel);
     } else {
       const bool both = k + 1 < length;
       const std::int64_t next = both ? at + s.ld : at;
@@ -302,9 +318,9 @@ void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
         for (std::int64_t i = 0; i < count; ++i)
           panel[i] = s.table16[low[i]] | ((static_cast<std::uint32_t>(s.table16[high[i]]) << 16) & keep);
       }
-      k += 2;
+      for (std::int64_t i = count; i < width; ++i) panel[i] = 0;
     }
-    for (std::int64_t i = count; i < width; ++i) panel[i] = 0;
+    k += e;
     panel += width;
   }
 }
@@ -313,7 +329,7 @@ template <DType T, PackKind KIND>
 inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                     std::int64_t length, void* panel) {
   std::uint32_t* out = static_cast<std::uint32_t*>(panel);
-  if constexpr (KIND == PackKind::i16 || has_second(T)) {
+  if constexpr (T == DType::int8 || has_second(T)) {
     if (s.prepacked) return pack_prepacked<T, KIND>(s, p0, count, width, k0, length, out);
   }
   if (s.k_contiguous)
@@ -325,7 +341,7 @@ inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, in
 void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0, std::int64_t length,
           void* panel) {
 #if CKGEN_HOST_LEVEL != 4
-  if (s.kind == PackKind::i8) return pack_bytes(s, p0, count, width, k0, length, static_cast<std::uint32_t*>(panel));
+  if (s.kind == PackKind::i8) return pack_as<DType::int8, PackKind::i8>(s, p0, count, width, k0, length, panel);
 #endif
   if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
 #if CKGEN_HOST_LEVEL >= 5

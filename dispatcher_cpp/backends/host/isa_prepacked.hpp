@@ -19,7 +19,7 @@ inline __m256i load_8(const unsigned char* words) {
 template <DType T, PackKind KIND>
 inline __m256i word_of_prepacked(const unsigned char* source, int part) {
   const __m256i v = load_8(source);
-  if constexpr (KIND == PackKind::bf16 || T == DType::fp32) {
+  if constexpr (KIND == PackKind::bf16 || KIND == PackKind::i8 || T == DType::fp32) {
     return v;
   } else if constexpr (KIND == PackKind::i16) {
     const __m256i moved = part == 0 ? _mm256_slli_epi32(v, 16) : v;  // the two bytes of this part on top
@@ -41,7 +41,7 @@ constexpr int elements_of_prepacked(DType t) {
 template <DType T, PackKind KIND>
 void pack_prepacked_bytewise(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                              std::int64_t length, std::uint32_t* panel) {
-  constexpr int from = elements_of_prepacked(T), e = KIND == PackKind::f32 ? 1 : 2, bytes = 4 / from;
+  constexpr int from = elements_of_prepacked(T), e = elements_per_word(KIND), bytes = 4 / from;
   for (std::int64_t w = 0; w * e < length; ++w)
     for (std::int64_t j = 0; j < width; ++j) {
       std::uint32_t word = 0;
@@ -56,40 +56,16 @@ void pack_prepacked_bytewise(const PackSource& s, std::int64_t p0, std::int64_t 
           __builtin_memcpy(&one, &value, 4);
         }
         if constexpr (KIND == PackKind::i16) one = static_cast<std::uint16_t>(static_cast<signed char>(one));
-        word |= one << (e == 2 ? 16 * i : 0);
+        word |= one << (32 / e * i);
       }
       panel[w * width + j] = word;
     }
 }
 
-#if CKGEN_HOST_LEVEL != 4
-// A as PackKind::i8; what is beyond K is multiplied with the zeros of B.
-inline void pack_bytes(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
-                       std::int64_t length, std::uint32_t* panel) {
-  constexpr std::uint32_t kAdded = CKGEN_HOST_LEVEL >= 5 ? 0x80808080U : 0;
-  const std::int64_t step_p = s.k_contiguous ? s.ld : 1, step_k = s.k_contiguous ? 1 : s.ld;
-  for (std::int64_t r = 0; r < width; ++r) {
-    const bool is_there = r < count;
-    const std::int64_t p = !is_there ? 0 : s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]};
-    const unsigned char* row = s.base + p * step_p + k0 * step_k;
-    for (std::int64_t w = 0; w * 4 < length; ++w) {
-      const std::int64_t left = is_there ? length - w * 4 : 0;
-      std::uint32_t word = 0;
-      if (left >= 4 && s.k_contiguous)
-        __builtin_memcpy(&word, row + w * 4, 4);
-      else
-        for (std::int64_t i = 0; i < 4 && i < left; ++i)
-          word |= static_cast<std::uint32_t>(row[(w * 4 + i) * step_k]) << (8 * i);
-      panel[w * width + r] = word ^ kAdded;
-    }
-  }
-}
-#endif
-
 template <DType T, PackKind KIND>
 void pack_prepacked(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                     std::int64_t length, std::uint32_t* panel) {
-  constexpr int from = elements_of_prepacked(T), e = KIND == PackKind::f32 ? 1 : 2, parts = from / e;
+  constexpr int from = elements_of_prepacked(T), e = elements_per_word(KIND), parts = from / e;
   // Eight columns at a time lie in one source panel; what is beyond N or K there is zero, what is beyond `length` not.
   if (p0 % 8 != 0 || width % 8 != 0 || k0 % e != 0)
     return pack_prepacked_bytewise<T, KIND>(s, p0, count, width, k0, length, panel);
@@ -104,7 +80,8 @@ void pack_prepacked(const PackSource& s, std::int64_t p0, std::int64_t count, in
     const unsigned char* source = s.base + (p / 16 * s.ld * 16 + p % 16) * 4;
     for (std::int64_t w = 0; w < words; ++w) {
       __m256i v = word_of_prepacked<T, KIND>(source + (first + w) / parts * 64, static_cast<int>((first + w) % parts));
-      if (e == 2 && w * e + 1 == length) v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
+      const std::int64_t left = length - w * e;
+      if (left < e) v = _mm256_and_si256(v, _mm256_set1_epi32((1 << (32 / e * left)) - 1));
       _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(out + w * width), v);
     }
   }

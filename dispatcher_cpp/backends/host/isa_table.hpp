@@ -20,7 +20,7 @@ enum class PackKind : std::uint8_t {
   f32,   // one fp32; fp32 FMA
   i16,   // two int16 widened from int8; exact int32 sums
   bf16,  // two bf16; dot product into fp32
-  i8,    // four bytes: int8 of a prepacked B, int8 of its A, with 128 added at levels with VNNI; exact int32 sums
+  i8,    // four int8, those of A with 128 added at levels with VNNI; exact int32 sums
 };
 inline constexpr int kPackKinds = 4;
 constexpr int elements_per_word(PackKind kind) noexcept {
@@ -40,9 +40,12 @@ inline constexpr int kMostPanels = 4;  // of the widest tile
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
   kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
+  kFindExcess = 4,  // i8 only: write `excess`; otherwise it is what a call with these words and columns wrote
 };
+// excess[j], of i8 at levels with VNNI: 128 times the sum of column j over these words, for 128 is added to A there.
 using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, const std::int64_t* b_panels, void* acc,
-                         std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale);
+                         std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale,
+                         std::int32_t* excess);
 // Of a kernel with a grain the panel of A is [words / grain][mr][grain], the last words being 0 up to a whole grain;
 // and `words` of all calls but a panel's last are whole grains.
 struct MicroKernel {
@@ -79,6 +82,7 @@ struct PackSource {
   bool k_contiguous;  // element (p, k) at p*ld + k, otherwise at k*ld + p
   bool preshuffled;   // element (p, k) where ckgen/preshuffle.hpp puts it; ld is then K
   bool prepacked;     // element (p, k) where ckgen/prepack.hpp puts it; ld is then the words of a panel
+  bool is_a;          // i8: 128 is added to each element at levels with VNNI, also to the zeros of what is missing
   std::int64_t ld;
   const float* table;            // 8-bit floats: value of every code
   const std::uint16_t* table16;  // the same as bf16, which holds each of them exactly
@@ -195,7 +199,8 @@ struct IsaTable {
   InPlaceKernelFn in_place;
   const FmhaKernels* fmha[kPackKinds];  // none of integers
   PackFn pack_tiles = nullptr;          // panels of A for kernels with a grain
-  // Rows of A up to which a prepacked B of int8 is multiplied as i8; for more, widening it once for all is faster.
+  // Rows of A up to which a prepacked B of int8 is multiplied as i8 where other kernels of int8 take i16; for more,
+  // widening it once for all is faster.
   std::int64_t rows_of_bytes = std::int64_t{1} << 40;
 };
 

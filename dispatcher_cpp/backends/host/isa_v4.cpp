@@ -10,7 +10,7 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-static_assert(are(kF32, x86_64_v4_f32) && are(kI16, x86_64_v4_i16));
+static_assert(are(kF32, x86_64_v4_f32) && are(kI16, x86_64_v4_int8));
 
 static consteval Fp32Kernels fp32_kernels() {
   Fp32Kernels made{{}, with_backward<WordF32>(with_rows(fmha_kernels<WordF32>()))};

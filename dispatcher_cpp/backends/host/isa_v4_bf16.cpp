@@ -10,12 +10,12 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-static_assert(begin_with(x86_64_v4_bf16_f32, x86_64_v4_f32, 0) && are(kI16, x86_64_v4_bf16_i16) &&
+static_assert(begin_with(x86_64_v4_bf16_f32, x86_64_v4_f32, 0) && are(kI8, x86_64_v4_bf16_int8) &&
               are(kBf16, x86_64_v4_bf16_bf16));
 
 static constexpr FmhaKernels kFmhaBf16 = with_backward<WordBf16>(with_narrow_rows(fmha_kernels<WordBf16>()));
 
-constinit const IsaTable kIsaV4Bf16 = {{menu_of(kFp32OfV4.micro), menu_of(kI16), menu_of(kBf16), menu_of(kI8)},
+constinit const IsaTable kIsaV4Bf16 = {{menu_of(kFp32OfV4.micro), {nullptr, 0}, menu_of(kBf16), menu_of(kI8)},
                                        &pack,
                                        &finish,
                                        &fuse,

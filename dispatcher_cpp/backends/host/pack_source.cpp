@@ -84,6 +84,13 @@ void pack_panel(const IsaTable& isa, const MicroKernel& micro, const PackSource&
   (micro.grain > 1 ? isa.pack_tiles : isa.pack)(a, m0, count, micro.mr, k0, length, panel);
 }
 
+PackSource a_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept {
+  PackSource s = make_pack_source(kind, traits.a, element(args.a, traits.a, batch * args.batch_stride_a), args.lda,
+                                  a_is_row_major(traits.layout), false);
+  s.is_a = true;
+  return combined(s, traits.a_op, args.a1, batch * args.batch_stride_a);
+}
+
 PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept {
   if (args.b_prepacked) {
     const std::int64_t entry = args.batch_stride_b == 0 ? 0 : batch;

@@ -33,6 +33,8 @@ constexpr std::int64_t panel_words(const MicroKernel& micro, std::int64_t words)
 void pack_panel(const IsaTable& isa, const MicroKernel& micro, const PackSource& a, std::int64_t m0, std::int64_t count,
                 std::int64_t k0, std::int64_t length, void* panel) noexcept;
 
+/// A of entry `batch` of a product.
+PackSource a_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept;
 /// B of entry `batch` of a product, as its layout or GemmArgs::b_prepacked says.
 PackSource b_source(PackKind kind, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch) noexcept;
 

@@ -14,20 +14,20 @@ struct RegisterTile {
 
 // By level and what packed panels hold; twins take the first for tall problems.
 inline constexpr RegisterTile x86_64_v3_f32[] = {{6,16}, {1,16}, {2,16}, {4,16}};
-inline constexpr RegisterTile x86_64_v3_i16[] = {{6,16}, {1,16}, {2,16}, {4,16}};
+inline constexpr RegisterTile x86_64_v3_int8[] = {{6,16}, {1,16}, {2,16}, {4,16}};
 inline constexpr RegisterTile x86_64_v4_f32[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {13,32},
     {14,32}, {8,48}, {6,64}};
-inline constexpr RegisterTile x86_64_v4_i16[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {14,32},
+inline constexpr RegisterTile x86_64_v4_int8[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {14,32},
     {8,48}};
 inline constexpr RegisterTile x86_64_v4_bf16_f32[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {13,32},
     {14,32}, {8,48}, {6,64}};
-inline constexpr RegisterTile x86_64_v4_bf16_i16[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {14,32},
-    {8,48}};
+inline constexpr RegisterTile x86_64_v4_bf16_int8[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32},
+    {14,32}, {8,48}};
 inline constexpr RegisterTile x86_64_v4_bf16_bf16[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32},
     {13,32}, {14,32}, {8,48}};
 inline constexpr RegisterTile x86_64_amx_f32[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {13,32},
     {14,32}, {8,48}, {6,64}};
-inline constexpr RegisterTile x86_64_amx_i16[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {14,32},
+inline constexpr RegisterTile x86_64_amx_int8[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {14,32},
     {8,48}};
 inline constexpr RegisterTile x86_64_amx_bf16[] = {{8,32}, {1,32}, {2,32}, {4,32}, {6,32}, {10,32}, {12,32}, {13,32},
     {14,32}, {8,48}, {16,32}, {32,32}};

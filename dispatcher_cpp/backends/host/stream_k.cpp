@@ -80,17 +80,12 @@ class StreamKGemm {
     for (std::int64_t r = 0; r < t.rows; ++r) store(t, r, row_of(slot, r), slot);
   }
 
-  PackSource a_of(std::int64_t batch) const noexcept {
-    const auto* base = static_cast<const unsigned char*>(args_.a) + bytes_of(traits_.a, batch * args_.batch_stride_a);
-    const PackSource a = make_pack_source(g_.kind, traits_.a, base, args_.lda, a_is_row_major(traits_.layout), false);
-    return combined(a, traits_.a_op, args_.a1, batch * args_.batch_stride_a);
-  }
-  PackSource b_of(std::int64_t batch) const noexcept { return b_source(g_.kind, traits_, args_, batch); }
-
   // acc = the sum over the K iterations [begin, end) of a tile.
   void accumulate(const Tile& t, std::int64_t begin, std::int64_t end, unsigned char* acc,
                   unsigned char* slot) const noexcept {
-    const PackSource a = a_of(t.batch), b = b_of(t.batch);
+    const PackSource a = a_source(g_.kind, traits_, args_, t.batch), b = b_source(g_.kind, traits_, args_, t.batch);
+    const unsigned of_first = g_.kind == PackKind::i8 ? kFindExcess : 0U;
+    alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
     const std::int64_t e = elements_per_word(g_.kind);
     const std::int64_t k_begin = begin * g_.cut.tile_k, k_end = std::min(end * g_.cut.tile_k, g_.size.k);
     unsigned char* a_panels = slot + g_.slot_a_offset;
@@ -107,7 +102,7 @@ class StreamKGemm {
         pack_columns(*g_.isa, b, t.n0 + j, std::min(nr_, t.columns - j), nr_, k0, depth, stride, b_panel);
         for (std::int64_t i = 0; i < t.rows; i += mr_)
           g_.micro->run(words, a_panels + i * a_words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4, g_.acc_ld,
-                        flags, nullptr, nullptr);
+                        flags | (i == 0 ? of_first : 0U), nullptr, nullptr, excess);
       }
     }
   }
@@ -136,7 +131,7 @@ class StreamKGemm {
 
   // to += from, in the accumulator's type; integer sums wrap like the GPU's.
   void add(unsigned char* to, const unsigned char* from, std::int64_t n) const noexcept {
-    if (g_.kind == PackKind::i16) {
+    if (has_int_sums(g_.kind)) {
       auto* y = reinterpret_cast<std::uint32_t*>(to);
       const auto* x = reinterpret_cast<const std::uint32_t*>(from);
       for (std::int64_t j = 0; j < n; ++j) y[j] += x[j];
@@ -168,7 +163,7 @@ class StreamKGemm {
   }
 
   void finish(const Tile& t, std::int64_t r, const void* acc, bool with_bias, float* out) const noexcept {
-    FinishArgs f{acc, g_.kind == PackKind::i16, t.columns, 1.0F, 1.0F, nullptr, nullptr};
+    FinishArgs f{acc, has_int_sums(g_.kind), t.columns, 1.0F, 1.0F, nullptr, nullptr};
     if (traits_.quant != Quant::none) {
       const auto* a_scale = static_cast<const float*>(args_.a_scale);
       const auto* b_scale = static_cast<const float*>(args_.b_scale);
@@ -194,7 +189,7 @@ class StreamKGemm {
     }
     auto* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
     const bool plain =
-        traits_.quant == Quant::none && !traits_.bias && g_.kind != PackKind::i16 && traits_.epilogue.empty();
+        traits_.quant == Quant::none && !traits_.bias && !has_int_sums(g_.kind) && traits_.epilogue.empty();
     if (!plain) finish(t, r, acc, true, row);
     g_.isa->encode(traits_.c, plain ? reinterpret_cast<const float*>(acc) : row, c_at(t, r), t.columns);
   }

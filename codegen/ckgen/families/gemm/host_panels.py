@@ -11,10 +11,11 @@ from ckgen.model.word import Word
 
 
 class Panels(Word):
-    """fp32; int16 widened from int8; bf16, in which every 8-bit float is exact, by dot products of pairs."""
+    """fp32; int8, as it is or widened to int16, as the level has instructions for; bf16, in which every 8-bit float is
+    exact, by dot products of pairs."""
 
     F32 = "f32"
-    I16 = "i16"
+    INT8 = "int8"
     BF16 = "bf16"
 
 
@@ -22,7 +23,7 @@ def panels_of(signature: GemmSignature, *, has_dots: bool) -> Panels:
     """Those of a level with dot products of bf16 or without. Scales per group of K and operands of two tensors need
     fp32."""
     if signature.a is DType.INT8:
-        return Panels.I16
+        return Panels.INT8
     narrow = all(one is DType.BF16 or one in FLOAT8 for one in (signature.a, signature.b))
     grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
     combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
