@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,11 @@ def heuristics_for(
         rule = _rule_of(signature, module, arch)
         if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
-        kernels = {choice: _kernel_of(rule, choice, signature) for choice in rule.every_choice}
+        kernels = _choices(rule, signature)
         leaves = [kernels[leaf] for leaf in rule.leaves]
         if family_of(signature).rules_choose_defaults and not {*leaves} <= {*defaults.get(arch, ())}:
             continue
-        if any(judge(signature, one.config, one.backend, archs[arch]) for one in kernels.values()):
+        if not _are_legal(rule, signature, archs[arch]):
             continue
 
         def is_kept(choice: Leaf, kernels: Mapping[Leaf, Kernel] = kernels) -> bool:
@@ -159,6 +160,26 @@ def _rule_of(signature: Signature, module: str, arch: str) -> DecisionRule | Non
     """The signature's own before its module's."""
     family = family_of(signature)
     return family.rule(signature.canonical(), arch) or family.rule(family.ruled_module(signature, module), arch)
+
+
+@cache
+def _choices(rule: DecisionRule, signature: Any) -> Mapping[Leaf, Kernel]:
+    """The kernel of every choice of the rule's leaves."""
+    return {choice: _kernel_of(rule, choice, signature) for choice in rule.every_choice}
+
+
+_LEGAL: dict[tuple[DecisionRule, Any, int], tuple[ArchSpec, bool]] = {}
+"""By the arch itself, which is kept, so that no other has its id."""
+
+
+def _are_legal(rule: DecisionRule, signature: Any, arch: ArchSpec) -> bool:
+    """Whether all choices are, for the signature on the arch."""
+    known = _LEGAL.get(key := (rule, signature, id(arch)))
+    if known is None:
+        kernels = _choices(rule, signature).values()
+        known = arch, not any(judge(signature, one.config, one.backend, arch) for one in kernels)
+        _LEGAL[key] = known
+    return known[1]
 
 
 def _kernel_of(rule: DecisionRule, leaf: Leaf, signature: Signature) -> Kernel:

@@ -61,6 +61,8 @@ class Filters:
 
         A glob of --kernels is of the table's name, of the Config's or of an instance's.
         """
+        if not (self.backends or self.kernels or self.signatures):
+            return None
         kept = [signature for signature in signatures if self.keeps(signature)]
         named = not self.kernels or _fit(self.kernels, self._names(signatures, config, table_kernel))
         if self.backends and str(config.backend) not in self.backends:
