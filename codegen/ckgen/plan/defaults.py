@@ -16,33 +16,17 @@ from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, s
 from ckgen.families.registry import FAMILIES, family_of
 from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec, levels_of
-from ckgen.model.backend import Backend
-from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
 from ckgen.plan.filters import Filters
-from ckgen.plan.legal import Offer, Offers
+from ckgen.plan.legal import Kernel, Offer, Offers
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
 """Of a kernel that no set's file names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel that must be built for one signature: what it is, under which table name, for which archs."""
-
-    config: Config
-    table_kernel: str
-    archs: tuple[str, ...]
-
-    @property
-    def backend(self) -> Backend:
-        """Its Config's."""
-        return self.config.backend
 
 
 Defaults = Mapping[str, tuple[Kernel, ...]]
@@ -226,8 +210,8 @@ class _Gathered:
                 admitted = admitted_of(one.config)
                 if admitted is Admission.OUT and not asked:
                     continue
-                rejected += one.findings
-                if one.findings:
+                if findings := one.findings:
+                    rejected += findings
                     continue
                 is_fruitful = True
                 if admitted is Admission.OUT:
@@ -235,9 +219,11 @@ class _Gathered:
                     continue
                 if kept is None:
                     kept = self.found.setdefault(offer.signature, {}).setdefault(offer.arch, {})
-                kernel = Kernel(one.config, one.candidate.table_kernel, (offer.arch,))
-                known = kept.setdefault(kernel, _Kept(offer.source, admitted))
-                known.admission = max(known.admission, admitted)
+                known = kept.get(one.kernel)
+                if known is None:
+                    kept[one.kernel] = _Kept(offer.source, admitted)
+                else:
+                    known.admission = max(known.admission, admitted)
         return None if is_fruitful else rejected
 
     def add_robust(self, offers: Offers, signatures: Iterable[Signature]) -> None:

@@ -267,6 +267,7 @@ def _parse_alias(text: str) -> GemmSignature:
     return replace(signature, op=said.op, moe=said.moe, epilogue=said.activation)
 
 
+@cache
 def module_of(signature: GemmSignature) -> str | None:
     """The module whose tables speak of this signature; None where there is none."""
     return next((name for name, module in modules().items() if _fills(signature, module.template)), None)
