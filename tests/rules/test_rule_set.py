@@ -43,6 +43,40 @@ def test_findings_have_their_rules_ids_in_order() -> None:
     assert small(2).judge("gemm", 2, Backend.CK, ARCH) == ()
 
 
+def test_rules_of_configs_are_asked_once_for_each_config_and_arch() -> None:
+    rules, asked = small(2), []
+
+    @rules.config_rule("ck.size.least", source="a test")
+    def is_large(config: int, arch: ArchSpec) -> RuleFinding | None:
+        """It is 4 or more."""
+        asked.append((config, arch.name))
+        return broken(f"small on {arch.name}", config, 4) if config < 4 else None
+
+    for _ in range(2):
+        for name in ("gemm", "other"):
+            assert rules.judge(name, 3, Backend.CK, ARCH) == (
+                RuleFinding("ck.size.even", "odd", 3, "even"),
+                RuleFinding("ck.size.least", "small on gfx942", 3, 4),
+                RuleFinding("ck.size.upper", f"{name} on gfx942", 3, 2),
+            )
+    assert rules.judge("gemm", 2, Backend.CK, load_arch("gfx950")) == (
+        RuleFinding("ck.size.least", "small on gfx950", 2, 4),
+    )
+    assert asked == [(3, "gfx942"), (2, "gfx950")]
+
+
+def test_a_rule_that_comes_later_judges_configs_that_were_judged_before() -> None:
+    rules = small(9)
+    assert rules.judge("gemm", 2, Backend.CK, ARCH) == ()
+
+    @rules.config_rule("ck.size.least", source="a test")
+    def is_large(config: int, arch: ArchSpec) -> RuleFinding | None:
+        """It is 4 or more."""
+        return broken("small", config, 4) if config < 4 else None
+
+    assert rules.judge("gemm", 2, Backend.CK, ARCH) == (RuleFinding("ck.size.least", "small", 2, 4),)
+
+
 def test_rules_judge_configs_of_their_own_kind_alone() -> None:
     rules = small(2)
     assert rules.judge("gemm", 3, Backend.CK_TILE, ARCH) is None
@@ -70,6 +104,8 @@ def test_an_id_is_given_once_and_belongs_to_its_backend() -> None:
     for rule_id in ("ck.size.even", "ck_tile.new", "new"):
         with pytest.raises(ValueError, match=f"^rule id '{rule_id}' is taken or not of backend ck"):
             small(2).rule(rule_id, source="test")(lambda signature, config, arch: None)
+        with pytest.raises(ValueError, match=f"^rule id '{rule_id}' is taken or not of backend ck"):
+            small(2).config_rule(rule_id, source="test")(lambda config, arch: None)
     other: RuleSet[str, int] = RuleSet(Backend.CK, str, int)
 
     @other.rule("ck.size.even", source="another")

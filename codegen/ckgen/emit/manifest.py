@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -91,32 +93,44 @@ def generator_digest() -> str:
     """
     total = hashlib.sha256()
     for name, path in _generator().items():
-        for part in (name.encode(), path.read_bytes()):
+        known = os.stat(path)  # noqa: PTH116  a path as an object takes as long as reading the file
+        for part in (name.encode(), _digest_of(path, known.st_mtime_ns, known.st_size)):
             total.update(len(part).to_bytes(8, "big"))
             total.update(part)
     return total.hexdigest()
 
 
+@cache
+def _digest_of(path: str, mtime_ns: int, size: int) -> bytes:
+    """Of a file's bytes, as long as it is the file that was read."""
+    return hashlib.sha256(Path(path).read_bytes()).digest()
+
+
 def generator_files() -> tuple[Path, ...]:
     """Every file of the generator itself, sorted: what a build rule must depend on besides its tables."""
-    return tuple(sorted(set(_generator().values())))
+    return tuple(sorted({Path(path) for path in _generator().values()}))
 
 
-def _generator() -> Mapping[str, Path]:
+def _generator() -> Mapping[str, str]:
     """Its files by their names beneath the folder that they are of, in the names' order."""
     folders = (("package", paths.package_dir()), ("templates", paths.templates_dir()))
     specs = ((f"arch_specs {at}", folder) for at, folder in enumerate(spec_dirs()))
     found = {
-        f"{label}/{name.as_posix()}": folder / name
+        f"{label}/{name}": f"{folder}/{name}"
         for label, folder in (*folders, *specs)
         for name in _names(folder)
-        if name.suffix in _GENERATOR_SUFFIXES and not (label == "package" and name.parts[0] == _WHEEL_DATA)
+        if not (label == "package" and name.startswith(f"{_WHEEL_DATA}/"))
     }
     return dict(sorted(found.items()))
 
 
-def _names(folder: Path) -> Iterable[Path]:
-    return (path.relative_to(folder) for path in folder.rglob("*"))
+def _names(folder: Path) -> Iterator[str]:
+    """The generator's files beneath a folder."""
+    for inside, _, files in os.walk(folder):
+        beneath = os.path.relpath(inside, folder).replace(os.sep, "/")
+        for file in files:
+            if file.endswith(_GENERATOR_SUFFIXES):
+                yield file if beneath == "." else f"{beneath}/{file}"
 
 
 def intact(out: Path, manifest: Manifest) -> bool:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ckgen.model.diagnostic import Location
 from ckgen.model.dtype import DType
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.model.target import Target
 
 
@@ -36,8 +37,9 @@ class ExpertProduct:
     weighted: bool
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class Discriminators:
+class Discriminators(HashOnce):
     """The key columns of a dialect besides target and shape; None where the dialect has no such column.
 
     `unknown` are words of the row that name nothing here, in place of which the fields say nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +16,17 @@ from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, s
 from ckgen.families.registry import FAMILIES, family_of
 from ckgen.families.rules import judge
 from ckgen.model.arch import ArchKind, ArchSpec, levels_of
-from ckgen.model.backend import Backend
-from ckgen.model.config import Config
 from ckgen.model.diagnostic import Diagnostic, Severity
 from ckgen.model.dtype import Fp8Flavour
 from ckgen.model.errors import InputError
 from ckgen.model.finding import RuleFinding
 from ckgen.model.target import Target
 from ckgen.plan.filters import Filters
-from ckgen.plan.legal import Offer, Offers
+from ckgen.plan.legal import Kernel, Offer, Offers
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
 """Of a kernel that no set's file names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel that must be built for one signature: what it is, under which table name, for which archs."""
-
-    config: Config
-    table_kernel: str
-    archs: tuple[str, ...]
-
-    @property
-    def backend(self) -> Backend:
-        """Its Config's."""
-        return self.config.backend
 
 
 Defaults = Mapping[str, tuple[Kernel, ...]]
@@ -132,11 +117,11 @@ def heuristics_for(
         rule = _rule_of(signature, module, arch)
         if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
-        kernels = {choice: _kernel_of(rule, choice, signature) for choice in rule.every_choice}
+        kernels = _choices(rule, signature)
         leaves = [kernels[leaf] for leaf in rule.leaves]
         if family_of(signature).rules_choose_defaults and not {*leaves} <= {*defaults.get(arch, ())}:
             continue
-        if any(judge(signature, one.config, one.backend, archs[arch]) for one in kernels.values()):
+        if not _are_legal(rule, signature, archs[arch]):
             continue
 
         def is_kept(choice: Leaf, kernels: Mapping[Leaf, Kernel] = kernels) -> bool:
@@ -159,6 +144,26 @@ def _rule_of(signature: Signature, module: str, arch: str) -> DecisionRule | Non
     """The signature's own before its module's."""
     family = family_of(signature)
     return family.rule(signature.canonical(), arch) or family.rule(family.ruled_module(signature, module), arch)
+
+
+@cache
+def _choices(rule: DecisionRule, signature: Any) -> Mapping[Leaf, Kernel]:
+    """The kernel of every choice of the rule's leaves."""
+    return {choice: _kernel_of(rule, choice, signature) for choice in rule.every_choice}
+
+
+_LEGAL: dict[tuple[DecisionRule, Any, int], tuple[ArchSpec, bool]] = {}
+"""By the arch itself, which is kept, so that no other has its id."""
+
+
+def _are_legal(rule: DecisionRule, signature: Any, arch: ArchSpec) -> bool:
+    """Whether all choices are, for the signature on the arch."""
+    known = _LEGAL.get(key := (rule, signature, id(arch)))
+    if known is None:
+        kernels = _choices(rule, signature).values()
+        known = arch, not any(judge(signature, one.config, one.backend, arch) for one in kernels)
+        _LEGAL[key] = known
+    return known[1]
 
 
 def _kernel_of(rule: DecisionRule, leaf: Leaf, signature: Signature) -> Kernel:
@@ -205,8 +210,8 @@ class _Gathered:
                 admitted = admitted_of(one.config)
                 if admitted is Admission.OUT and not asked:
                     continue
-                rejected += one.findings
-                if one.findings:
+                if findings := one.findings:
+                    rejected += findings
                     continue
                 is_fruitful = True
                 if admitted is Admission.OUT:
@@ -214,9 +219,11 @@ class _Gathered:
                     continue
                 if kept is None:
                     kept = self.found.setdefault(offer.signature, {}).setdefault(offer.arch, {})
-                kernel = Kernel(one.config, one.candidate.table_kernel, (offer.arch,))
-                known = kept.setdefault(kernel, _Kept(offer.source, admitted))
-                known.admission = max(known.admission, admitted)
+                known = kept.get(one.kernel)
+                if known is None:
+                    kept[one.kernel] = _Kept(offer.source, admitted)
+                else:
+                    known.admission = max(known.admission, admitted)
         return None if is_fruitful else rejected
 
     def add_robust(self, offers: Offers, signatures: Iterable[Signature]) -> None:

@@ -47,6 +47,11 @@ class Filters:
         """Those of the options."""
         return cls(options.backends, tuple(map(Glob, options.signatures)), tuple(map(Glob, options.kernels)))
 
+    @property
+    def keep_all(self) -> bool:
+        """Whether there are none."""
+        return not (self.backends or self.kernels or self.signatures)
+
     def keeps(self, signature: Signature) -> bool:
         """Whether a signature is among those that are asked for."""
         if not self.signatures:
@@ -61,6 +66,8 @@ class Filters:
 
         A glob of --kernels is of the table's name, of the Config's or of an instance's.
         """
+        if self.keep_all:
+            return None
         kept = [signature for signature in signatures if self.keeps(signature)]
         named = not self.kernels or _fit(self.kernels, self._names(signatures, config, table_kernel))
         if self.backends and str(config.backend) not in self.backends:

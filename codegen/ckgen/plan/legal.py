@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -16,9 +16,25 @@ from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.diagnostic import Location
 from ckgen.model.finding import RuleFinding
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.plan.filters import Filters
 
 _NOWHERE = Location("")
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class Kernel(HashOnce):
+    """A kernel that must be built for one signature: what it is, under which table name, for which archs."""
+
+    config: Config
+    table_kernel: str
+    archs: tuple[str, ...]
+
+    @property
+    def backend(self) -> Backend:
+        """Its Config's."""
+        return self.config.backend
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +49,14 @@ class LegalCandidate:
     signature: Any
     config: Config
     _findings: tuple[RuleFinding, ...] | None = None
+    _kernel: Kernel | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """What is built of it."""
+        if self._kernel is None:
+            self._kernel = Kernel(self.config, self.candidate.table_kernel, (self.arch.name,))
+        return self._kernel
 
     @property
     def findings(self) -> tuple[RuleFinding, ...]:
@@ -67,7 +91,7 @@ class Offers:
     def of(self, candidates: tuple[AnyCandidate, ...]) -> tuple[Offer, ...]:
         """Those of a set."""
         if id(candidates) not in self._known:
-            self._known[id(candidates)] = candidates, tuple(self._of(candidates))
+            self._known[id(candidates)] = candidates, tuple(self._kept(_every_offer(candidates, tuple(self.archs))))
         return self._known[id(candidates)][1]
 
     def robust(self, signature: Signature, arch: ArchSpec, source: str) -> Offer:
@@ -84,22 +108,44 @@ class Offers:
             self._robust[key] = Offer(signature, source, arch.name, tuple(legal))
         return self._robust[key]
 
-    def _of(self, candidates: Iterable[AnyCandidate]) -> Iterator[Offer]:
-        found: dict[tuple[Signature, str], list[LegalCandidate]] = {}
-        for candidate in candidates:
-            for arch in self.archs:
-                if not _concerns(candidate, arch):
-                    continue
+    def _kept(self, offers: Iterable[Offer]) -> Iterator[Offer]:
+        """What the filters leave of them."""
+        if self.filters.keep_all:
+            yield from offers
+            return
+        for offer in offers:
+            kernels = tuple(
+                one
+                for one in offer.kernels
+                if self.filters.why_left_out((offer.signature,), one.config, one.candidate.table_kernel) is None
+            )
+            if kernels:
+                yield replace(offer, kernels=kernels)
+
+
+_OFFERS: dict[tuple[int, ...], tuple[tuple[AnyCandidate, ...], tuple[ArchSpec, ...], tuple[Offer, ...]]] = {}
+"""By the set and the archs themselves, which are kept, so that no others have their ids."""
+
+
+def _every_offer(candidates: tuple[AnyCandidate, ...], archs: tuple[ArchSpec, ...]) -> tuple[Offer, ...]:
+    """The offers of a set, whatever filters leave out."""
+    known = _OFFERS.get(key := (id(candidates), *map(id, archs)))
+    if known is None:
+        known = _OFFERS[key] = candidates, archs, tuple(_offers(candidates, archs))
+    return known[2]
+
+
+def _offers(candidates: Iterable[AnyCandidate], archs: Sequence[ArchSpec]) -> Iterator[Offer]:
+    found: dict[tuple[Signature, str], list[LegalCandidate]] = {}
+    for candidate in candidates:
+        for arch in archs:
+            if _concerns(candidate, arch):
                 signature = candidate.signature.resolved(arch.fp8_flavour)
-                kernels = (
-                    one
-                    for one in _kernels(candidate, arch, signature)
-                    if self.filters.why_left_out((signature,), one.config, candidate.table_kernel) is None
-                )
+                kernels = _kernels(candidate, arch, signature)
                 found.setdefault((signature, arch.name), []).extend(kernels)
-        for (signature, name), legal in found.items():
-            for source, of_source in groupby(legal, key=lambda one: one.candidate.set_name):
-                yield Offer(signature, source, name, tuple(of_source))
+    for (signature, name), legal in found.items():
+        for source, of_source in groupby(legal, key=lambda one: one.candidate.set_name):
+            yield Offer(signature, source, name, tuple(of_source))
 
 
 _KNOWN: dict[tuple[int, int], tuple[LegalCandidate, ...]] = {}

@@ -16,10 +16,11 @@ from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Severity, in_order
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
-from ckgen.plan.defaults import Kernel, Profiled, heuristics_for, kernel_defaults
+from ckgen.plan.defaults import Profiled, heuristics_for, kernel_defaults
 from ckgen.plan.fate_findings import fate_findings
 from ckgen.plan.fates import LeftOut, Outcome, Outcomes, resolve
 from ckgen.plan.inputs import PlanInputs, named_in, plan_inputs
+from ckgen.plan.legal import Kernel
 from ckgen.plan.model import AnyUnit, FileReport, GenerationPlan
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.profile import TABLES, Profile, admission, admitted_backends

@@ -7,7 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, compress, islice
+from functools import lru_cache
+from itertools import combinations, islice
 from typing import Any
 
 from ckgen.families.common.problem_finding import ProblemFinding
@@ -150,11 +151,12 @@ def examine(context: RowContext, row: Row) -> Entry:
     kernel = meanings.kernel(row) if generated else None
     if row.target is None:
         return Entry(row, (), -1, generated, kernel)
-    wrong = signature_finding(context, row)
-    if wrong is not None:
+    try:
+        number, signatures = meanings.signatures(row)
+    except UsageError as error:
+        wrong = _self_contradiction(context, row, error)
         context.findings.append(wrong)
         return Entry(row, (), -1, generated, kernel, invalid=wrong.code)
-    number, signatures = meanings.signatures(row)
     by_default = meanings.is_by_default(row)
     entry = Entry(row, signatures, number, generated, kernel, by_default, meanings.table_kernel(row))
     entry.refused = _refusal(context, entry)
@@ -184,9 +186,13 @@ def signature_finding(context: RowContext, row: Row) -> Diagnostic | None:
     try:
         context.meanings.signatures(row)
     except UsageError as error:
-        detail, hint = context.meanings.about_types(row)
-        return Diagnostic("T015", str(error), context.place(row), detail, hint)
+        return _self_contradiction(context, row, error)
     return None
+
+
+def _self_contradiction(context: RowContext, row: Row, error: UsageError) -> Diagnostic:
+    detail, hint = context.meanings.about_types(row)
+    return Diagnostic("T015", str(error), context.place(row), detail, hint)
 
 
 def unparsable(row: Row, place: Location, advice: Advice) -> Diagnostic:
@@ -194,6 +200,7 @@ def unparsable(row: Row, place: Location, advice: Advice) -> Diagnostic:
     return Diagnostic("T012", f"kernel name does not parse: {quoted(row.kernel)}", place, advice.detail, advice.hint)
 
 
+@lru_cache(MOST_TEXTS)
 def is_plain(text: str) -> bool:
     """Whether a name can stand in a C++ string as it is: printable ASCII, no quote, no backslash."""
     return _PRINTABLE.fullmatch(text) is not None
@@ -257,8 +264,10 @@ def _find_best(context: RowContext, entries: Sequence[Entry], rivals: _Rivals) -
     best = rivals.best(context.meanings.rank)
     for entry in entries:
         rows = [best(key) for key in entry.keys]
-        answered = [one is entry for one in rows]
-        entry.answered_parts = entry.groups if all(answered) else tuple(compress(entry.groups, answered))
+        if rows == [entry] * len(rows):  # entries are equal only to themselves, and nearly all answer all their keys
+            entry.answered_parts, entry.best = entry.groups, entry if entry.groups else None
+            continue
+        entry.answered_parts = tuple(group for group, one in zip(entry.groups, rows, strict=True) if one is entry)
         latest = max((one for one in rows if one is not None), key=lambda one: one.row.layer, default=None)
         entry.best = entry if entry.answered_parts else latest
         entry.overrider = latest if latest is not None and latest.row.layer > entry.row.layer else None

@@ -14,8 +14,9 @@ from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.fate import FateKind
 from ckgen.model.target import Target
-from ckgen.plan.defaults import Defaults, Kernel, SignatureHeuristic
+from ckgen.plan.defaults import Defaults, SignatureHeuristic
 from ckgen.plan.fates import Outcomes
+from ckgen.plan.legal import Kernel
 from ckgen.plan.model import AnyInstance, AnyUnit
 from ckgen.plan.profile import TABLES, Profile, admitted_backends
 from ckgen.plan.rows import Entry

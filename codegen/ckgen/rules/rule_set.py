@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from ckgen.model.arch import ArchSpec
@@ -40,17 +40,24 @@ class Judge(Protocol):
 
 
 class RuleSet(Generic[S, C]):
-    """The rules about a backend's Configs of some classes, for signatures of one class; `rule` registers them."""
+    """The rules about a backend's Configs of some classes, for signatures of one class.
+
+    `rule` registers those that ask about both, `config_rule` those that hold a Config against the arch alone. Whole
+    spaces of Configs are judged for many signatures: the latter are asked once for each Config and arch.
+    """
 
     def __init__(self, backend: Backend, signature: type[S], *configs: type[C]) -> None:
         self._backend = backend
         self._signature = signature
         self._configs = configs
-        self._checks: tuple[tuple[Rule, Callable[[S, C, ArchSpec], RuleFinding | None]], ...] = ()
+        self._rules: dict[str, Rule] = {}
+        self._checks: dict[str, Callable[[S, C, ArchSpec], RuleFinding | None]] = {}
+        self._config_checks: dict[str, Callable[[C, ArchSpec], RuleFinding | None]] = {}
+        self._known: dict[tuple[C, int], tuple[ArchSpec, tuple[RuleFinding, ...]]] = {}
         if backend.vendor:
-            self.rule(f"{backend}.vendor", source="arch_specs")(self._is_for_its_gpus)
+            self.config_rule(f"{backend}.vendor", source="arch_specs")(self._is_for_its_gpus)
 
-    def _is_for_its_gpus(self, signature: S, config: C, arch: ArchSpec) -> RuleFinding | None:
+    def _is_for_its_gpus(self, config: C, arch: ArchSpec) -> RuleFinding | None:
         """A GPU is of the vendor that the backend makes code for."""
         if arch.vendor is None or arch.vendor.value == self._backend.vendor:
             return None
@@ -64,18 +71,36 @@ class RuleSet(Generic[S, C]):
         def register(
             check: Callable[[S, C, ArchSpec], RuleFinding | None],
         ) -> Callable[[S, C, ArchSpec], RuleFinding | None]:
-            if any(one.id == rule_id for one in self.rules) or not rule_id.startswith(f"{self._backend}."):
-                raise ValueError(f"rule id '{rule_id}' is taken or not of backend {self._backend}")
-            one = Rule(rule_id, self._backend, source, (check.__doc__ or "").strip().splitlines()[0])
-            self._checks = tuple(sorted((*self._checks, (one, check)), key=lambda pair: pair[0].id))
+            self._add(rule_id, source, check.__doc__)
+            self._checks = dict(sorted({**self._checks, rule_id: check}.items()))
             return check
 
         return register
 
+    def config_rule(
+        self, rule_id: str, *, source: str
+    ) -> Callable[[Callable[[C, ArchSpec], RuleFinding | None]], Callable[[C, ArchSpec], RuleFinding | None]]:
+        """Register a check that asks nothing of the signature, in the same way."""
+
+        def register(
+            check: Callable[[C, ArchSpec], RuleFinding | None],
+        ) -> Callable[[C, ArchSpec], RuleFinding | None]:
+            self._add(rule_id, source, check.__doc__)
+            self._config_checks[rule_id] = check
+            self._known.clear()
+            return check
+
+        return register
+
+    def _add(self, rule_id: str, source: str, contract: str | None) -> None:
+        if rule_id in self._rules or not rule_id.startswith(f"{self._backend}."):
+            raise ValueError(f"rule id '{rule_id}' is taken or not of backend {self._backend}")
+        self._rules[rule_id] = Rule(rule_id, self._backend, source, (contract or "").strip().splitlines()[0])
+
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Those that are registered, by id."""
-        return tuple(one for one, _ in self._checks)
+        return tuple(self._rules[rule_id] for rule_id in sorted(self._rules))
 
     def judge(
         self, signature: object, config: object, backend: Backend, arch: ArchSpec
@@ -86,10 +111,23 @@ class RuleSet(Generic[S, C]):
         if not isinstance(signature, self._signature):
             return None
         found: list[RuleFinding] = []
-        for one, check in self._checks:  # a plain loop, since whole spaces of Configs are judged
+        for rule_id, check in self._checks.items():  # a plain loop, since whole spaces of Configs are judged
             if (finding := check(signature, config, arch)) is not None:
-                found.append(RuleFinding(one.id, finding.reason, finding.measured, finding.limit))
-        return tuple(found)
+                found.append(RuleFinding(rule_id, finding.reason, finding.measured, finding.limit))
+        alone = self._of_config(config, arch)
+        if not alone or not found:
+            return alone or tuple(found)
+        return tuple(sorted((*alone, *found), key=lambda finding: finding.rule))
+
+    def _of_config(self, config: C, arch: ArchSpec) -> tuple[RuleFinding, ...]:
+        """What is against the Config whatever it computes. The arch is kept, so that no other has its id."""
+        known = self._known.get(key := (config, id(arch)))
+        if known is None:
+            checks = sorted(self._config_checks.items())
+            findings = ((rule_id, check(config, arch)) for rule_id, check in checks)
+            told = tuple(replace(one, rule=rule_id) for rule_id, one in findings if one is not None)
+            known = self._known[key] = arch, told
+        return known[1]
 
 
 def first_judgement(

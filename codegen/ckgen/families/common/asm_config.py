@@ -8,11 +8,13 @@ from typing import ClassVar
 from ckgen.families.common.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import hash_once
 
 ASM = "asm"
 """The library's word in tables."""
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class AsmConfig(Tiled):
     """One kernel of an asm_kernels.json: `kind` says how it is called, `name` which one it is."""

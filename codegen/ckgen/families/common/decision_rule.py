@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from ckgen.model.hash_once import HashOnce, hash_once
+
 _CONDITION = re.compile(
     r"(?P<feature>[A-Z]+)(?:\((?P<m>[0-9]+)(?:x(?P<n>[0-9]+))?\))? (?P<comparison><=|<|==) (?P<limit>[0-9]+)"
 )
@@ -143,8 +145,9 @@ class Node:
     otherwise: Next
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class DecisionRule:
+class DecisionRule(HashOnce):
     """Nodes and leaves of one module on one arch; the first node is the root, without any the first leaf answers.
 
     `module` is that of tables, or the name of the one signature that the rule is of. `others` has for each leaf, best

@@ -33,8 +33,8 @@ def shipped_rules(
     """The rules of an operation's shipped kernels; `computed` are the canonical signatures of one on an arch."""
     rules: RuleSet[S, AsmConfig] = RuleSet(Backend.ASM, signature, AsmConfig)
 
-    @rules.rule("asm.kernel.arch", source=_WHEEL)
-    def shipped_for_the_arch(signature: S, config: AsmConfig, arch: ArchSpec) -> RuleFinding | None:
+    @rules.config_rule("asm.kernel.arch", source=_WHEEL)
+    def shipped_for_the_arch(config: AsmConfig, arch: ArchSpec) -> RuleFinding | None:
         """There is a code object of the kernel for the arch."""
         return not_among(arch.name, kernel_of(config).archs, f"{config.name} is shipped for these archs only")
 

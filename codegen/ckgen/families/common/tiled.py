@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce
 
 
-class Tiled:
+class Tiled(HashOnce):
     """Base of such Configs; they are dataclasses with a field `tile`."""
 
     __slots__ = ()
@@ -22,7 +23,7 @@ class Tiled:
         return self.tile.k
 
 
-class PackedTiled:
+class PackedTiled(HashOnce):
     """Base of Configs whose `tile.k` counts packs of `k_pack` elements; dataclasses with these fields."""
 
     __slots__ = ()

@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 
 WAVES = 4
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class CkTileAppendConfig:
+class CkTileAppendConfig(HashOnce):
     """A workgroup has m0 rows of Q and n0 new rows of one head, of up to hdim elements.
 
     Pads: rows of Q need not be whole tiles, nor head dims hdim.
@@ -47,8 +49,9 @@ class CkTileAppendConfig:
         return f"append_pad{pads}_{self.m0}x{self.n0}x{self.hdim}"
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class HipAppendConfig:
+class HipAppendConfig(HashOnce):
     """A workgroup has `rows` tokens of a sequence, of WAVES heads of K, V or Q."""
 
     backend: ClassVar[Backend] = Backend.HIP

@@ -8,12 +8,14 @@ from typing import ClassVar
 from ckgen.families.common.config_words import Ints3
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 
 WAVES = 4
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class CkTileBackwardConfig:
+class CkTileBackwardConfig(HashOnce):
     """A workgroup has n0 keys of one query head and takes m0 rows of Q at a time, of heads of up to hdim elements.
 
     k4: keys at once of the product for dQ, along whose rows dq_waves of four waves stand. pad: both head dims are hdim

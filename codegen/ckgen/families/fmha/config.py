@@ -8,6 +8,7 @@ from typing import ClassVar
 from ckgen.families.common.config_words import Ints3, joined
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.model.word import Word
 
 
@@ -39,8 +40,9 @@ class FmhaPipeline(Word):
         return self not in (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_TRLOAD, FmhaPipeline.QR_ASYNC_GATHER)
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class CkTileFmhaConfig:
+class CkTileFmhaConfig(HashOnce):
     """A workgroup has m0 rows of Q and n1 columns of V; a step takes n0 keys, k0 of the head dim or k1 keys at once.
 
     k0_max: largest head dim of Q and K that is computed. `warps`: waves along M, N and K, of both products; `warp_tile`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.model.op_words import FmhaBias as FmhaBias
 from ckgen.model.op_words import FmhaCorner as FmhaCorner
 from ckgen.model.op_words import FmhaDropout as FmhaDropout
@@ -14,8 +15,9 @@ from ckgen.model.op_words import FmhaQuant as FmhaQuant
 from ckgen.model.op_words import FmhaRope as FmhaRope
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class FmhaTraits:
+class FmhaTraits(HashOnce):
     """What an attention signature says beside its types: Q's is a, that of K and V is b, O's is c.
 
     varlen: rows of all sequences lie one after the other. v_column: V is [hdim_v, length_k] per head. masked: corner

@@ -9,6 +9,7 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from ckgen.model.hash_once import HashOnce, hash_once
 
 ROWS = 16
 WAVES = 4
@@ -22,8 +23,9 @@ _PRODUCTS = {
 """Matrix instructions by names of archs, the largest first, and how many of them multiply two fragments."""
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class HipFmhaConfig:
+class HipFmhaConfig(HashOnce):
     """A workgroup has m0 rows, queries x query heads of one KV head, and all columns of V; a step takes n0 keys.
 
     hdim_q and hdim_v are the head dims of Q and V, as they are.

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class HostFmhaConfig:
+class HostFmhaConfig(HashOnce):
     """Tiles of m0 rows of Q of one head by n0 keys; `threads` 0 means all that the run has."""
 
     backend: ClassVar[Backend] = Backend.HOST

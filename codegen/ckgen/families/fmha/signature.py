@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar
 
 from ckgen.families.common import signature_check
@@ -13,6 +14,7 @@ from ckgen.families.fmha.enums import FmhaTraits as FmhaTraits
 from ckgen.model import op_words
 from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
 from ckgen.model.errors import UsageError
+from ckgen.model.hash_once import HashOnce, hash_once
 
 OP = "fmha"
 FLOAT8 = frozenset(op_words.FLOAT8)
@@ -24,8 +26,9 @@ FORM = (
 NO_TRAITS = FmhaTraits()
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class FmhaSignature:
+class FmhaSignature(HashOnce):
     """O = softmax(scale · Q·Kᵀ, masked and biased)·V as `ckgen/fmha.hpp` says: Q's type is a, K's and V's b, O's c.
 
     Sums are fp32, whatever the types.
@@ -59,24 +62,37 @@ class FmhaSignature:
 
     def resolved(self, flavour: Fp8Flavour | None) -> FmhaSignature:
         """The same with plain fp8 and bf8 in the arch's flavour."""
-        a, b, c = (dtype.resolve(flavour) for dtype in (self.a, self.b, self.c))
-        return self if (a, b, c) == (self.a, self.b, self.c) else replace(self, a=a, b=b, c=c)
+        return _resolved(self, flavour)
 
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
-        return "_".join([OP, *self._dtypes(), *name_words(self)])
+        return _canonical(self)
 
     def describe(self) -> str:
         """The form for people, as in `fmha bf16·bf16→bf16 masked lse`."""
         return " ".join([OP, f"{self.a}·{self.b}→{self.c}", *name_words(self)])
 
-    def _dtypes(self) -> list[str]:
-        if self.a is not self.b:
-            return [str(self.a), str(self.b), str(self.c)]
-        return [str(self.a)] if self.a is self.c else [str(self.a), str(self.c)]
-
     def __str__(self) -> str:
         return self.canonical()
+
+
+@cache
+def _resolved(signature: FmhaSignature, flavour: Fp8Flavour | None) -> FmhaSignature:
+    given = signature.a, signature.b, signature.c
+    a, b, c = (dtype.resolve(flavour) for dtype in given)
+    return signature if (a, b, c) == given else replace(signature, a=a, b=b, c=c)
+
+
+@cache
+def _canonical(signature: FmhaSignature) -> str:
+    return "_".join([OP, *_dtypes(signature), *name_words(signature)])
+
+
+def _dtypes(signature: FmhaSignature) -> list[str]:
+    a, b, c = signature.a, signature.b, signature.c
+    if a is not b:
+        return [str(a), str(b), str(c)]
+    return [str(a)] if a is c else [str(a), str(c)]
 
 
 def parse_canonical(text: str) -> FmhaSignature:

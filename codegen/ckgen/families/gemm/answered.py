@@ -16,6 +16,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 Parse = Callable[[str, Fp8Flavour | None], GemmSignature]
 
 
+@cache
 def answered(word: str, parse: Parse) -> tuple[GemmSignature, ...]:
     """Those of a word of `--ops`, in the file's order, each once."""
     return tuple(

@@ -9,6 +9,7 @@ from ckgen.families.common.config_words import Ints2, Ints3, Ints4, Scheduler, j
 from ckgen.families.common.tiled import PackedTiled, Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import hash_once
 
 _WAVE = 64
 
@@ -27,6 +28,7 @@ class _TiledByWaves(Tiled):
         return _waves_of_parts(self.tile, self.xdl, self.xdl_per_wave)
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class CkRowwiseConfig(_TiledByWaves):
     """Classic CK's rowwise-scaled and batched GEMMs (a8w8, batched_a8w8, batched_bf16)."""
@@ -48,6 +50,7 @@ class CkRowwiseConfig(_TiledByWaves):
         return f"{self.block}x{self.tile}_{joined(self.xdl)}_{joined(self.xdl_per_wave)}_{_tail(self)}"
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class CkBlockScaleConfig(_TiledByWaves):
     """Classic CK's block-scaled GEMM (a8w8_blockscale); `scale_block` is elements of M, N, K per scale."""
@@ -73,6 +76,7 @@ class CkBlockScaleConfig(_TiledByWaves):
         return f"{shape}_{joined(self.xdl)}_{joined(self.xdl_per_wave)}_{_tail(self)}"
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class CkPreshuffledConfig(PackedTiled):
     """Classic CK's GEMMs over a preshuffled B; their names tell the XDL tile but not its repeats per wave.

@@ -9,6 +9,7 @@ from ckgen.families.common.config_words import Ints3, Scheduler, joined, strateg
 from ckgen.families.common.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import hash_once
 from ckgen.model.strategy import Strategy
 from ckgen.model.word import Word
 
@@ -33,6 +34,7 @@ class Epilogue(Word):
     DEFAULT = "default"
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class CkTileConfig(Tiled):
     """ck_tile's GEMMs. `scheduler` None is the pipeline's own; flags at their default are not in the name.

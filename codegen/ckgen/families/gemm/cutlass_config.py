@@ -8,6 +8,7 @@ from typing import ClassVar
 from ckgen.families.common.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import hash_once
 from ckgen.model.word import Word
 
 WARPGROUP = 128
@@ -31,6 +32,7 @@ class CutlassSchedule(Word):
     KC = "kc"
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class CutlassConfig(Tiled):
     """`tile` of a workgroup, of which `cluster` (along M and N) share loads. `stream_k`: workgroups share the K of

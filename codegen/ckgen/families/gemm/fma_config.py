@@ -8,12 +8,14 @@ from typing import ClassVar
 from ckgen.families.common.tiled import Tiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import hash_once
 
 LANES = 256
 """Work-items of a workgroup, 16 along M and N."""
 EDGE = 16
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class FmaConfig(Tiled):
     """A workgroup of 256 computes `tile`, without matrix instructions; sums are fp32 or int32."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.model.word import Word
 
 WAVE = 64
@@ -38,8 +39,9 @@ class HipKind(Word):
         return 32 if self is HipKind.GEMV else 128
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class HipConfig:
+class HipConfig(HashOnce):
     """A workgroup computes `m` rows of A times `n_sub` groups of `block_n` rows of B, a wave for each of `k_splits`.
 
     block_n is 1 for GEMV and 16 for MFMA; products of experts have 8 or 16 and one group, m is block_m, and half of

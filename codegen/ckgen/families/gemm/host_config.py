@@ -8,11 +8,13 @@ from typing import ClassVar
 from ckgen.families.common.config_words import strategy_word
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.model.strategy import Strategy
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class HostConfig:
+class HostConfig(HashOnce):
     """A CPU GEMM: an mr x nr register tile inside mc x nc x kc cache blocks; `threads` 0 means all that the run has.
 
     Of an MoE signature `mc` is block_m: the rows that the sorted tokens of an expert are padded to.

@@ -32,6 +32,7 @@ from ckgen.families.gemm.signature_words import (
 )
 from ckgen.model.dtype import DType, Fp8Flavour, take_dtypes
 from ckgen.model.errors import UsageError
+from ckgen.model.hash_once import hash_once
 from ckgen.model.tuned_row import Discriminators, ExpertProduct
 
 _MOE = "moe."
@@ -43,6 +44,7 @@ _FORM = (
 )
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class GemmSignature(GemmFields):
     """WHAT a GEMM computes, with its names: one canonical, one for people."""
@@ -78,23 +80,11 @@ class GemmSignature(GemmFields):
 
     def resolved(self, flavour: Fp8Flavour | None) -> GemmSignature:
         """The same with plain fp8 and bf8 in the arch's flavour."""
-        a, b, c = (dtype.resolve(flavour) for dtype in (self.a, self.b, self.c))
-        return self if (a, b, c) == (self.a, self.b, self.c) else replace(self, a=a, b=b, c=c)
+        return _resolved(self, flavour)
 
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
-        parts = [self.op.value, self._dtypes(), *name_words(self)]
-        if self.acc is not default_acc(self.a, self.b):
-            parts.append(f"acc_{self.acc}")
-        if self.scale is not default_scale(self.quant):
-            parts.append(f"scale_{self.scale.value if self.scale else 'none'}")
-        if self.scale_block != USUAL_SCALE_BLOCK:
-            block = self.scale_block
-            parts.append(f"scales_{block.sides}_{block.n}x{block.k}")
-        parts += [f"{side}_{op}" for side, op in (("a", self.a_op), ("b", self.b_op)) if op is not OperandOp.NONE]
-        if self.epilogue:
-            parts += ["epi", *map(str, self.epilogue)]
-        return "_".join(parts)
+        return _canonical(self)
 
     def describe(self) -> str:
         """The form for people, as in `a8w8_blockscale fp8_fnuz·fp8_fnuz→bf16 rcr`."""
@@ -113,13 +103,39 @@ class GemmSignature(GemmFields):
             words.append(f"scale {self.scale or 'none'}")
         return " ".join(words)
 
-    def _dtypes(self) -> str:
-        if self.a is not self.b:
-            return f"{self.a}_{self.b}_{self.c}"
-        return str(self.a) if self.a is self.c else f"{self.a}_{self.c}"
-
     def __str__(self) -> str:
         return self.canonical()
+
+
+@cache
+def _resolved(signature: GemmSignature, flavour: Fp8Flavour | None) -> GemmSignature:
+    given = signature.a, signature.b, signature.c
+    a, b, c = (dtype.resolve(flavour) for dtype in given)
+    return signature if (a, b, c) == given else replace(signature, a=a, b=b, c=c)
+
+
+@cache
+def _canonical(signature: GemmSignature) -> str:
+    parts = [signature.op.value, _dtypes(signature), *name_words(signature)]
+    if signature.acc is not default_acc(signature.a, signature.b):
+        parts.append(f"acc_{signature.acc}")
+    if signature.scale is not default_scale(signature.quant):
+        parts.append(f"scale_{signature.scale.value if signature.scale else 'none'}")
+    if signature.scale_block != USUAL_SCALE_BLOCK:
+        block = signature.scale_block
+        parts.append(f"scales_{block.sides}_{block.n}x{block.k}")
+    sides = (("a", signature.a_op), ("b", signature.b_op))
+    parts += [f"{side}_{op}" for side, op in sides if op is not OperandOp.NONE]
+    if signature.epilogue:
+        parts += ["epi", *map(str, signature.epilogue)]
+    return "_".join(parts)
+
+
+def _dtypes(signature: GemmSignature) -> str:
+    a, b, c = signature.a, signature.b, signature.c
+    if a is not b:
+        return f"{a}_{b}_{c}"
+    return str(a) if a is c else f"{a}_{c}"
 
 
 def parse_canonical(text: str) -> GemmSignature:
@@ -251,6 +267,7 @@ def _parse_alias(text: str) -> GemmSignature:
     return replace(signature, op=said.op, moe=said.moe, epilogue=said.activation)
 
 
+@cache
 def module_of(signature: GemmSignature) -> str | None:
     """The module whose tables speak of this signature; None where there is none."""
     return next((name for name, module in modules().items() if _fills(signature, module.template)), None)

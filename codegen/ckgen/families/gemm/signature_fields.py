@@ -16,10 +16,11 @@ from ckgen.families.gemm.enums import (
     ScaleBlock,
 )
 from ckgen.model.dtype import DType
+from ckgen.model.hash_once import HashOnce
 
 
 @dataclass(frozen=True, slots=True)
-class GemmFields:
+class GemmFields(HashOnce):
     """C = epilogue(scale · A·B): types, layouts, quantisation; nothing of how it is done. Bias is fp32."""
 
     a: DType

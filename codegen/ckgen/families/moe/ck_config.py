@@ -11,6 +11,7 @@ from ckgen.families.gemm.enums import EpilogueOp, MoePart, Quant
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
+from ckgen.model.hash_once import hash_once
 from ckgen.model.word import Word
 
 
@@ -37,6 +38,7 @@ class CkMoeOp(Word):
         return self is CkMoeOp.BLOCK_SCALE_SPLITK
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
 class CkMoeConfig(PackedTiled):
     """Classic CK's MoE GEMMs over preshuffled weights: DeviceMoeGemm and its kin; XDL tiles are 16x16.

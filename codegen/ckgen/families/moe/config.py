@@ -13,13 +13,15 @@ from ckgen.families.gemm.host_config import HostConfig
 from ckgen.families.moe.ck_config import CkMoeConfig
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
+from ckgen.model.hash_once import HashOnce, hash_once
 
 MoeStageConfig = CkMoeConfig | CkTileConfig | AsmConfig | HipConfig | FmaConfig | CutlassConfig | HostConfig
 """The Configs that one part of a layer may have."""
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class MoePairConfig:
+class MoePairConfig(HashOnce):
     """A layer as a gate_up and a down kernel, each with the Config of an instance of its part; both sort alike.
 
     Its name is `gateup_<backend>_<config>_down_<backend>_<config>`: no Config of a part has such words in its text.

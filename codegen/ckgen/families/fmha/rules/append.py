@@ -25,8 +25,8 @@ OF_CK_TILE = RuleSet(Backend.CK_TILE, FmhaSignature, CkTileAppendConfig)
 OURS = RuleSet(Backend.HIP, FmhaSignature, HipAppendConfig)
 
 
-@OF_CK_TILE.rule("ck_tile.append.arch", source=_FACTORY)
-def arch_has_tiles(signature: FmhaSignature, config: CkTileAppendConfig, arch: ArchSpec) -> RuleFinding | None:
+@OF_CK_TILE.config_rule("ck_tile.append.arch", source=_FACTORY)
+def arch_has_tiles(config: CkTileAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one of waves of 64 that the emulator executes: the class is held against the definition there."""
     reason = why_no_tiles(arch.name)
     if reason is not None:
@@ -69,8 +69,8 @@ def tile_is_the_factorys(signature: FmhaSignature, config: CkTileAppendConfig, a
     )
 
 
-@OURS.rule("hip.append.arch", source=_HEADERS)
-def ours_was_executed(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
+@OURS.config_rule("hip.append.arch", source=_HEADERS)
+def ours_was_executed(config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one that the emulator executes."""
     return not_among(arch.family, EXECUTED, "the kernel was executed on archs of these families alone")
 

@@ -20,8 +20,8 @@ EXECUTED = ("cdna2", "cdna3", "cdna4")
 RULES = RuleSet(Backend.CK_TILE, FmhaSignature, CkTileBackwardConfig)
 
 
-@RULES.rule("ck_tile.bwd.arch", source=_FACTORY)
-def arch_has_tiles(signature: FmhaSignature, config: CkTileBackwardConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.bwd.arch", source=_FACTORY)
+def arch_has_tiles(config: CkTileBackwardConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pinned tree has the kernels for the arch, and they were executed there."""
     reason = why_no_backward(arch.name)
     if reason is not None:

@@ -20,8 +20,8 @@ _KV = {FmhaPipeline.QR_PAGEDKV: ("blocktable",), FmhaPipeline.QR_ASYNC_GATHER: (
 RULES = RuleSet(Backend.CK_TILE, FmhaSignature, CkTileFmhaConfig)
 
 
-@RULES.rule("ck_tile.fmha.arch", source=_FACTORY)
-def arch_has_tiles(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.fmha.arch", source=_FACTORY)
+def arch_has_tiles(config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pinned tree has attention kernels for the arch."""
     reason = why_no_tiles(arch.name)
     return broken(reason, arch.name, "an arch with tiles") if reason else None

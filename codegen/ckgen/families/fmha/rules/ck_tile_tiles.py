@@ -28,8 +28,8 @@ _SCHEDULED = 8
 _ASYNC = (FmhaPipeline.QR_ASYNC, FmhaPipeline.QR_ASYNC_GATHER)
 
 
-@RULES.rule("ck_tile.fmha.head-dims", source=_SHAPE)
-def head_dims_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.fmha.head-dims", source=_SHAPE)
+def head_dims_fit(config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Head dims are multiples of 8, at most 256, of whole steps k0 and k1; one that is computed wider is padded."""
     return first(
         no_multiple(config.k0_max, _HEAD_DIM_GRAIN, "head dim of Q must be a multiple of 8"),
@@ -43,8 +43,8 @@ def head_dims_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Arch
     )  # fmt: skip
 
 
-@RULES.rule("ck_tile.fmha.waves", source=_SHAPE)
-def waves_fit(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.fmha.waves", source=_SHAPE)
+def waves_fit(config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves stand along M alone; tiles are whole warp tiles of each wave; no more threads than a block has."""
     (waves, along_n, along_k), part = config.warps, config.warp_tile
     return first(
@@ -147,8 +147,8 @@ def loads_are_whole(signature: FmhaSignature, config: CkTileFmhaConfig, arch: Ar
     return no_multiple(config.n0 * config.k1, grain, "elements of K in a step must be whole loads of all lanes")
 
 
-@RULES.rule("ck_tile.fmha.lds-order", source="LdsBufferSequence; docs/upstream/ck_tile_fmha.md")
-def v_spares_k(signature: FmhaSignature, config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.fmha.lds-order", source="LdsBufferSequence; docs/upstream/ck_tile_fmha.md")
+def v_spares_k(config: CkTileFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """qr_async: the first part of V goes to another buffer of LDS than the last part of K is read from."""
     if config.pipeline not in _ASYNC:
         return None

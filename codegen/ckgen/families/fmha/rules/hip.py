@@ -19,8 +19,8 @@ _MAX_HEAD_DIM = 256
 RULES = RuleSet(Backend.HIP, FmhaSignature, HipFmhaConfig)
 
 
-@RULES.rule("hip.fmha.arch", source=_HEADERS)
-def has_the_instructions(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.fmha.arch", source=_HEADERS)
+def has_the_instructions(config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one that the kernel is not empty on: it has products of bf16, as of fp16."""
     has = product_of(DType.BF16, arch) is not None
     return None if has else broken("the kernel is for archs with matrix instructions of bf16", arch.name, "16x16x16")
@@ -61,8 +61,8 @@ def tile_is_the_kernels(signature: FmhaSignature, config: HipFmhaConfig, arch: A
     return not_among(f"{config.m0}x{config.n0}", (f"{ROWS}x{step}",), f"rows and keys, of {signature.b}")
 
 
-@RULES.rule("hip.fmha.head-dims", source=_HEADERS)
-def head_dims_are_whole(signature: FmhaSignature, config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.fmha.head-dims", source=_HEADERS)
+def head_dims_are_whole(config: HipFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """Head dims are multiples of 64, at most 256."""
     return first(
         no_multiple(config.hdim_q, _HEAD_DIM_GRAIN, "head dim of Q must be a multiple of 64"),

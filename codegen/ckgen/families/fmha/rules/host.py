@@ -18,8 +18,8 @@ _MAX_BACKWARD_ROWS = 256
 RULES = RuleSet(Backend.HOST, FmhaSignature, HostFmhaConfig)
 
 
-@RULES.rule("host.fmha.tile", source="the host kernel")
-def host_tile_is_small(signature: FmhaSignature, config: HostFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("host.fmha.tile", source="the host kernel")
+def host_tile_is_small(config: HostFmhaConfig, arch: ArchSpec) -> RuleFinding | None:
     """A tile has at most 1,024 rows of Q and 256 keys."""
     return first(
         exceeds(config.m0, _MAX_HOST_TILE, "rows of Q in a tile"),

@@ -20,14 +20,14 @@ RULES: RuleSet[GemmSignature, CkConfig] = RuleSet(
 )
 
 
-@RULES.rule("ck.arch.xdl", source="CK XDL device operations: waves of 64")
-def arch_has_xdl(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.arch.xdl", source="CK XDL device operations: waves of 64")
+def arch_has_xdl(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has matrix instructions for waves of 64."""
     return None if arch.wave_size == _XDL_WAVE else broken(f"{arch.name} runs no XDL kernels", arch.wave_size, 64)
 
 
-@RULES.rule("ck.block.waves", source=_DEVICE)
-def block_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.block.waves", source=_DEVICE)
+def block_is_whole_waves(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block is whole waves, and no more threads than the arch takes."""
     return first(
         no_multiple(config.block, _XDL_WAVE, "threads per block must be whole waves"),
@@ -35,8 +35,8 @@ def block_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchS
     )
 
 
-@RULES.rule("ck.tile.waves", source=_DEVICE)
-def tile_is_whole_waves(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.tile.waves", source=_DEVICE)
+def tile_is_whole_waves(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """M and N are whole waves' parts, and there are as many waves as the block has."""
     tile, per_wave = config.tile, config.xdl_per_wave
     if per_wave is None:
@@ -67,8 +67,8 @@ def xdl_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> Ru
     return no_multiple(config.macro_tile.k, min(grains), "tile K must be a multiple of the instruction's K")
 
 
-@RULES.rule("ck.cluster.k", source=_NAMES)
-def clusters_split_k(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.cluster.k", source=_NAMES)
+def clusters_split_k(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """Tile K over a cluster's K0 is a whole number: the AK1 and BK1 that a name may tell."""
     for side, cluster in (("A", config.a_cluster), ("B", config.b_cluster)):
         uneven = no_multiple(config.tile.k, cluster[0], f"tile K must be a multiple of K0 of the {side} cluster")
@@ -80,8 +80,8 @@ def clusters_split_k(signature: GemmSignature, config: CkConfig, arch: ArchSpec)
     return None
 
 
-@RULES.rule("ck.cluster.block", source=f"{_DEVICE}; measured kernels")
-def clusters_share_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.cluster.block", source=f"{_DEVICE}; measured kernels")
+def clusters_share_the_block(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The A and B clusters take all threads of the block, or an even share of them."""
     return first(*(
         no_multiple(config.block, _product(cluster), f"the block must be a multiple of the {side} cluster's threads")
@@ -89,8 +89,8 @@ def clusters_share_the_block(signature: GemmSignature, config: CkConfig, arch: A
     ))  # fmt: skip
 
 
-@RULES.rule("ck.cluster.rows", source=_DEVICE)
-def clusters_tile_rows(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.cluster.rows", source=_DEVICE)
+def clusters_tile_rows(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """Tile M and N are multiples of what a cluster covers in them."""
     return first(
         no_multiple(config.tile.m, config.a_cluster[1], "tile M must be a multiple of M of the A cluster"),
@@ -98,15 +98,15 @@ def clusters_tile_rows(signature: GemmSignature, config: CkConfig, arch: ArchSpe
     )
 
 
-@RULES.rule("ck.cluster.c", source=_NAMES)
-def c_cluster_is_the_block(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.cluster.c", source=_NAMES)
+def c_cluster_is_the_block(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The C cluster has exactly the block's threads."""
     threads = _product(config.c_cluster)
     return None if threads == config.block else broken("threads of the C cluster", threads, config.block)
 
 
-@RULES.rule("ck.cshuffle.repeats", source=_DEVICE)
-def cshuffle_divides_repeats(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.cshuffle.repeats", source=_DEVICE)
+def cshuffle_divides_repeats(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The C shuffle takes whole groups of a wave's XDL tiles."""
     per_wave = config.xdl_per_wave or _repeats(config)
     if per_wave is None:
@@ -117,8 +117,8 @@ def cshuffle_divides_repeats(signature: GemmSignature, config: CkConfig, arch: A
     )
 
 
-@RULES.rule("ck.cshuffle.stores", source=_DEVICE)
-def cshuffle_stores_whole_vectors(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.cshuffle.stores", source=_DEVICE)
+def cshuffle_stores_whole_vectors(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """One C shuffle is whole vectors for every thread of the C cluster."""
     shuffle = _shuffle_tile(config)
     if shuffle is None:
@@ -150,15 +150,15 @@ def lds_cshuffle(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> 
     return exceeds(tile_bytes(*shuffle, signature.c.bits), arch.lds_bytes, "bytes of LDS for the C shuffle")
 
 
-@RULES.rule("ck.pipeline.exists", source="CK block GEMM pipelines")
-def pipeline_exists(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.pipeline.exists", source="CK block GEMM pipelines")
+def pipeline_exists(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has the pipeline version."""
     names = tuple(row.name for row in arch.pipelines if row.backend is _CK)
     return not_among(f"v{config.pipeline}", names, f"{arch.name} has no such ck pipeline")
 
 
-@RULES.rule("ck.pipeline.scheduler", source="CK block GEMM pipelines")
-def pipeline_schedules(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.pipeline.scheduler", source="CK block GEMM pipelines")
+def pipeline_schedules(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline version has the scheduler."""
     pipeline = _pipeline(config, arch)
     if pipeline is None:
@@ -166,8 +166,8 @@ def pipeline_schedules(signature: GemmSignature, config: CkConfig, arch: ArchSpe
     return not_among(config.scheduler.value, pipeline.schedulers, f"{pipeline.name} has no such scheduler")
 
 
-@RULES.rule("ck.scale.k", source="CK block-scale device operations")
-def scale_blocks_are_whole(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.scale.k", source="CK block-scale device operations")
+def scale_blocks_are_whole(config: CkConfig, arch: ArchSpec) -> RuleFinding | None:
     """With block scales, tile K holds whole scale blocks."""
     block = config.scale_block if isinstance(config, CkBlockScaleConfig | CkPreshuffledConfig) else None
     return no_multiple(config.macro_tile.k, block[2], "tile K must hold whole scale blocks") if block else None

@@ -23,14 +23,14 @@ _SHUFFLE_HAZARD = 32
 RULES = RuleSet(Backend.CK_TILE, GemmSignature, CkTileConfig)
 
 
-@RULES.rule("ck_tile.arch.gpu", source="ck_tile compiles for AMD GPUs only")
-def arch_is_gpu(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.arch.gpu", source="ck_tile compiles for AMD GPUs only")
+def arch_is_gpu(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is a GPU."""
     return not_among(arch.kind.value, (ArchKind.GPU.value,), f"{arch.name} cannot run ck_tile kernels")
 
 
-@RULES.rule("ck_tile.tile.minimum", source=_DISPATCHER)
-def tile_minimum(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.tile.minimum", source=_DISPATCHER)
+def tile_minimum(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block tile is a positive multiple of 16 x 16 x 8."""
     tile = config.tile
     pairs = zip("MNK", (tile.m, tile.n, tile.k), _MIN_TILE, strict=True)
@@ -39,8 +39,8 @@ def tile_minimum(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec)
     )
 
 
-@RULES.rule("ck_tile.tile.waves", source=_DISPATCHER)
-def tile_is_whole_warp_tiles(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.tile.waves", source=_DISPATCHER)
+def tile_is_whole_warp_tiles(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block tile is a multiple of waves times warp tile along M, N and K."""
     extents = (config.tile.m, config.tile.n, config.tile.k)
     parts = (config.warp_tile.m, config.warp_tile.n, config.warp_tile.k)
@@ -51,8 +51,8 @@ def tile_is_whole_warp_tiles(signature: GemmSignature, config: CkTileConfig, arc
     return first(*found)
 
 
-@RULES.rule("ck_tile.waves.supported", source=f"{_DISPATCHER}; measured kernels")
-def waves_are_supported(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.waves.supported", source=f"{_DISPATCHER}; measured kernels")
+def waves_are_supported(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves per block are one of the combinations that the arch runs; compv5 has its own along K."""
     if config.pipeline is TilePipeline.COMPV5 or config.warps in arch.waves_per_block:
         return None
@@ -60,15 +60,15 @@ def waves_are_supported(signature: GemmSignature, config: CkTileConfig, arch: Ar
     return not_among("x".join(map(str, config.warps)), allowed, f"{arch.name} does not run these waves per block")
 
 
-@RULES.rule("ck_tile.waves.threads", source="HIP: threads per block")
-def threads_per_block(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.waves.threads", source="HIP: threads per block")
+def threads_per_block(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves times wave size do not exceed the arch's threads per block."""
     threads = config.warps[0] * config.warps[1] * config.warps[2] * arch.wave_size
     return exceeds(threads, arch.max_threads_per_block, "threads per block")
 
 
-@RULES.rule("ck_tile.waves.pipeline", source="CK dispatcher, per-arch validity table")
-def waves_of_pipeline(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.waves.pipeline", source="CK dispatcher, per-arch validity table")
+def waves_of_pipeline(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """A pipeline that is wrong above some number of waves on this arch stays below it."""
     pipeline = _pipeline(config, arch)
     if pipeline is None or not pipeline.max_waves:
@@ -97,8 +97,8 @@ def sparse_is_fp16(signature: GemmSignature, config: CkTileConfig, arch: ArchSpe
     return not_among(str(signature.a), (str(DType.FP16),), "structured sparsity needs fp16 operands")
 
 
-@RULES.rule("ck_tile.pipeline.exists", source=_DISPATCHER)
-def pipeline_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.pipeline.exists", source=_DISPATCHER)
+def pipeline_exists(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch has the pipeline."""
     if _pipeline(config, arch) is not None:
         return None
@@ -106,8 +106,8 @@ def pipeline_exists(signature: GemmSignature, config: CkTileConfig, arch: ArchSp
     return not_among(config.pipeline.value, names, f"{arch.name} has no such ck_tile pipeline")
 
 
-@RULES.rule("ck_tile.pipeline.scheduler", source=_DISPATCHER)
-def pipeline_schedules(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.pipeline.scheduler", source=_DISPATCHER)
+def pipeline_schedules(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline has the scheduler; a name without one leaves it to the pipeline."""
     pipeline = _pipeline(config, arch)
     if pipeline is None or config.scheduler is None:
@@ -155,8 +155,8 @@ def lds_epilogue(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec)
     return exceeds(tile_bytes(rows, columns, signature.c.bits), arch.lds_bytes, "bytes of LDS for the epilogue")
 
 
-@RULES.rule("ck_tile.epilogue.repeat", source="CK dispatcher, cshuffle store gate")
-def epilogue_repeat(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.epilogue.repeat", source="CK dispatcher, cshuffle store gate")
+def epilogue_repeat(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """With a C-shuffle, a 32-wide warp tile does not repeat an odd number of times above one: C would be wrong."""
     if config.epilogue is not Epilogue.CSHUFFLE:
         return None

@@ -16,8 +16,8 @@ _PIPELINES = tuple(str(pipeline) for pipeline in (TilePipeline.MEM, TilePipeline
 _SOURCE = "ckgen backends/ck_tile/stream_k.hpp"
 
 
-@RULES.rule("ck_tile.stream_k.arch", source=_SOURCE)
-def hand_over(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.stream_k.arch", source=_SOURCE)
+def hand_over(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Partial tiles are handed over by memory operations that say how far they reach."""
     if not config.strategy.is_stream_k or arch.cache_scopes:
         return None
@@ -35,24 +35,24 @@ def plain_product(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec
     return None if plain else broken("stream-K computes plain products only", signature.canonical(), "plain")
 
 
-@RULES.rule("ck_tile.stream_k.pipeline", source=_SOURCE)
-def pipeline_takes_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.stream_k.pipeline", source=_SOURCE)
+def pipeline_takes_parts(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline takes any number of K tiles with all waves: a part of a tile may be a single one."""
     if not config.strategy.is_stream_k:
         return None
     return not_among(str(config.pipeline), _PIPELINES, "a part of a tile may be one K tile, of all waves")
 
 
-@RULES.rule("ck_tile.stream_k.grid", source=_SOURCE)
-def grid_is_fixed_once(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.stream_k.grid", source=_SOURCE)
+def grid_is_fixed_once(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """The kernel is not persistent too: its grid is fixed already."""
     if not (config.strategy.is_stream_k and config.persistent):
         return None
     return broken("a stream-K kernel's grid is fixed already", "persistent", "not persistent")
 
 
-@RULES.rule("ck_tile.stream_k.undivided_k", source=_SOURCE)
-def waves_hold_whole_parts(signature: GemmSignature, config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck_tile.stream_k.undivided_k", source=_SOURCE)
+def waves_hold_whole_parts(config: CkTileConfig, arch: ArchSpec) -> RuleFinding | None:
     """Waves and wave groups do not share the K of one tile."""
     if not config.strategy.is_stream_k:
         return None

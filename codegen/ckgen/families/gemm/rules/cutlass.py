@@ -178,8 +178,8 @@ def two_stages_fit(signature: GemmSignature, config: CutlassConfig, arch: ArchSp
     return exceeds(config.least_shared_bytes(signature.a.bits) + stores, arch.lds_bytes, "bytes of shared memory")
 
 
-@RULES.rule("cutlass.cluster", source="arch_specs")
-def cluster_fits(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("cutlass.cluster", source="arch_specs")
+def cluster_fits(config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
     """A cluster of as many workgroups as the arch has, a power of two along each side."""
     m, n = config.cluster
     if m & (m - 1) or n & (n - 1):

@@ -22,8 +22,8 @@ _PLAIN = (DType.FP8, DType.BF8)
 RULES = RuleSet(Backend.HIP, GemmSignature, FmaConfig)
 
 
-@RULES.rule("hip.fma.arch", source=_HEADER)
-def is_a_gpu(signature: GemmSignature, config: FmaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.fma.arch", source=_HEADER)
+def is_a_gpu(config: FmaConfig, arch: ArchSpec) -> RuleFinding | None:
     """A GPU whose workgroups have so many work-items and so much LDS."""
     if arch.kind is not ArchKind.GPU:
         return broken("the kernels are for GPUs", arch.name, "a GPU")
@@ -58,8 +58,8 @@ def sums_are_of_32_bits(signature: GemmSignature, config: FmaConfig, arch: ArchS
     return not_among(str(signature.acc), _SUMS, "kernels without matrix instructions add products in")
 
 
-@RULES.rule("hip.fma.tile", source=_HEADER)
-def tile_is_whole(signature: GemmSignature, config: FmaConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.fma.tile", source=_HEADER)
+def tile_is_whole(config: FmaConfig, arch: ArchSpec) -> RuleFinding | None:
     """16 work-items along M and N share the tile, all of them each step's elements; a step has one scale."""
     tile = config.tile
     if tile.k <= 0 or _LEAST_GROUP % tile.k:

@@ -30,8 +30,8 @@ _ROWS_UNDER_WAY = 48
 RULES = RuleSet(Backend.HIP, GemmSignature, HipConfig)
 
 
-@RULES.rule("hip.mxfp8.arch", source=_HEADERS)
-def has_scaled_instructions(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.mxfp8.arch", source=_HEADERS)
+def has_scaled_instructions(config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch is one that the kernels are not empty on."""
     needed = envelope().instruction
     has = arch.instruction(needed) is not None
@@ -49,8 +49,8 @@ def computes_the_signature(signature: GemmSignature, config: HipConfig, arch: Ar
     return not_among(product.canonical(), computed, f"{config.text()} computes another product")
 
 
-@RULES.rule("hip.mxfp8.numbers", source=_HEADERS)
-def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.mxfp8.numbers", source=_HEADERS)
+def is_of_the_envelope(config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """Rows, groups, splits and block_n are those that the kernels are written for."""
     found = envelope().kinds[config.kind]
     named = (
@@ -62,8 +62,8 @@ def is_of_the_envelope(signature: GemmSignature, config: HipConfig, arch: ArchSp
     return first(*(not_among(str(value), tuple(map(str, taken)), name) for name, value, taken in named))
 
 
-@RULES.rule("hip.mxfp8.sums", source=_HEADERS)
-def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.mxfp8.sums", source=_HEADERS)
+def sums_of_a_wave(config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """A GEMV's sums fit the lanes of a wave, four to a register."""
     if config.kind is not HipKind.GEMV:
         return None
@@ -73,14 +73,14 @@ def sums_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) 
     return exceeds(sums, _MOST_SUMS, "a wave's lanes hold the sums of all of them in the end")
 
 
-@RULES.rule("hip.mxfp8.lds", source=_HEADERS)
-def lds_of_the_splits(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.mxfp8.lds", source=_HEADERS)
+def lds_of_the_splits(config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """The sums of all splits fit the LDS of a workgroup."""
     return exceeds(config.lds_bytes, arch.lds_bytes, "bytes of the splits' sums")
 
 
-@RULES.rule("hip.mxfp8.registers", source=_HEADERS)
-def registers_of_a_wave(signature: GemmSignature, config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("hip.mxfp8.registers", source=_HEADERS)
+def registers_of_a_wave(config: HipConfig, arch: ArchSpec) -> RuleFinding | None:
     """Sums and operands leave registers for all waves: of a GEMV for two on a SIMD, else for those of the workgroup."""
     if config.kind is HipKind.GEMV:
         needed = 2 * config.m * config.columns + _CHUNK_REGISTERS * config.columns + _ROWS_UNDER_WAY

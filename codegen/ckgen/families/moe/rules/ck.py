@@ -50,8 +50,8 @@ def op_is_of_the_scales(signature: GemmSignature, config: CkMoeConfig, arch: Arc
     return not_among(str(config.op), allowed, f"quantisation {signature.quant} has other ops")
 
 
-@RULES.rule("ck.moe.waves", source=_DEVICE)
-def block_is_the_wave_grid(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.moe.waves", source=_DEVICE)
+def block_is_the_wave_grid(config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The block is the wave grid's waves of 64; M and N are whole XDL tiles of 16 in each wave."""
     waves_m, waves_n = config.wave_grid
     if arch.wave_size != _WAVE:
@@ -75,8 +75,8 @@ def xdl_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) ->
     return no_multiple(config.macro_tile.k, min(grains), "tile K must be a multiple of the instruction's K")
 
 
-@RULES.rule("ck.moe.pipeline", source=_DEVICE)
-def pipeline_exists(signature: GemmSignature, config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
+@RULES.config_rule("ck.moe.pipeline", source=_DEVICE)
+def pipeline_exists(config: CkMoeConfig, arch: ArchSpec) -> RuleFinding | None:
     """The pipeline is one that CK has over preshuffled weights; none of them splits K."""
     if config.op.splits_k:
         return broken("CK's MoE GEMMs do not split K", str(config.op), "no splits")
