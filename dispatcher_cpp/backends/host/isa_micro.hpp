@@ -245,8 +245,7 @@ constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 8, 2),  CKGEN_TILE(f32, 1, 2),  
 constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 8, 2),  CKGEN_TILE(i16, 1, 2),  CKGEN_TILE(i16, 2, 2),
                                 CKGEN_TILE(i16, 4, 2),  CKGEN_TILE(i16, 6, 2),  CKGEN_TILE(i16, 10, 2),
                                 CKGEN_TILE(i16, 12, 2), CKGEN_TILE(i16, 14, 2), CKGEN_TILE(i16, 8, 3)};
-#endif
-#else
+#elif CKGEN_HOST_LEVEL < 4
 constexpr MicroKernel kF32[] = {CKGEN_TILE(f32, 6, 2), CKGEN_TILE(f32, 1, 2), CKGEN_TILE(f32, 2, 2),
                                 CKGEN_TILE(f32, 4, 2)};
 constexpr MicroKernel kI16[] = {CKGEN_TILE(i16, 6, 2), CKGEN_TILE(i16, 1, 2), CKGEN_TILE(i16, 2, 2),
