@@ -109,7 +109,33 @@ def test_warpgroups_read_lds_once_and_one_workgroup_of_cutlass_takes_all_of_it()
     assert (alone.tile_m, alone.tile_n) == (16, 64)
 
 
-def test_a_cluster_that_shares_k_is_as_many_workgroups_with_a_part_of_the_tile_and_of_k_each() -> None:
+def test_a_cluster_starts_as_a_whole_also_where_the_problem_fills_a_part_of_it() -> None:
+    """80 clusters along N, whose second workgroup has no row: 160 workgroups are more than 132 SMs."""
+    hopper = chip("sm_90a", 132)
+    alone = CutlassConfig(Tile(128, 128, 64), (1, 1), CutlassSchedule.PP)
+    one, two = gpu_work(BF16, alone, hopper), gpu_work(BF16, replace(alone, cluster=(2, 1)), hopper)
+    swapped = gpu_work(BF16, replace(alone, cluster=(2, 1), swap=True), hopper)
+    assert one is not None and two is not None and swapped is not None
+    assert (two.tile_m, two.tile_n, two.cluster, two.stored) == (256, 128, 2, one.stored)
+    assert (swapped.tile_m, swapped.tile_n) == (128, 256)
+    rows = Sizes(72, 10240, 5120, 1, 1)
+    assert (gpu_time(one, rows, hopper, IDEAL).waves, gpu_time(two, rows, hopper, IDEAL).waves) == (1, 2)
+
+
+def test_a_product_holds_fewer_clusters_than_its_units_make() -> None:
+    """An H200 has 30 clusters of four at once, 32 of which are two waves; of the H100 nothing is known."""
+    h200 = chip_of(load_arch("sm_90a"), Target("sm_90a", 132, "h200"))
+    assert [h200.slots(size) for size in (1, 2, 3, 4, 8, 16)] == [132, 66, 39, 30, 15, 8]
+    assert [chip("sm_90a", count).slots(4) for count in (132, 114, 3)] == [33, 28, 1]
+    four = CutlassConfig(Tile(64, 64, 128), (1, 1), CutlassSchedule.KC, parts=4)
+    works = {where.clusters: (gpu_work(BF16, four, where), where) for where in (h200, chip("sm_90a", 132))}
+    waves = [
+        gpu_time(work, Sizes(64, 32 * 64, 4096, 1, 1), where, IDEAL).waves for work, where in works.values() if work
+    ]
+    assert waves == [2, 1]
+
+
+def test_a_cluster_that_shares_k_has_a_part_of_k_and_of_what_is_stored_each() -> None:
     hopper = chip("sm_90a", 132)
     alone = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.KC, swap=True)
     one, four = gpu_work(BF16, alone, hopper), gpu_work(BF16, replace(alone, parts=4), hopper)
@@ -117,7 +143,8 @@ def test_a_cluster_that_shares_k_is_as_many_workgroups_with_a_part_of_the_tile_a
     assert one is not None and four is not None and rows is not None
     assert (one.resident, one.waves_per_simd, one.pipeline) == (2, 1, "cutlass kc swap")
     assert (one.tile_m, one.tile_n, one.tile_k) == (16, 64, 128)
-    assert (four.tile_m, four.tile_n, four.tile_k, rows.tile_m) == (16, 16, 512, 16)
+    assert (four.tile_m, four.tile_n, four.tile_k, four.cluster) == (16, 64, 512, 4)
+    assert (four.stored, rows.stored, rows.tile_m) == (one.stored / 4, one.stored / 4, 64)
     assert (four.matrix, four.loaded, four.lds) == (one.matrix, one.loaded, one.lds)
     sizes, constants = Sizes(16, 1536, 7168, 1, 1), GpuConstants(5, 1, 80, 0.9, 200, 400, 2, 0, 0.1, 3)
     whole, shared = (gpu_time(work, sizes, hopper, constants) for work in (one, four))

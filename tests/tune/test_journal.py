@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 from dataclasses import fields
 from pathlib import Path
@@ -86,6 +87,16 @@ def test_every_line_is_on_disk_before_the_next(tmp_path: Path, monkeypatch: pyte
     write(path, ("p", "first", measured("a")))
     ends = [len(line) for line in path.read_bytes().splitlines(keepends=True)]
     assert sizes == [sum(ends[: at + 1]) for at in range(len(ends))]
+
+
+def test_a_journal_packed_with_xz_says_the_same(tmp_path: Path) -> None:
+    path, packed = tmp_path / "j.jsonl", tmp_path / "j.jsonl.xz"
+    write(path)
+    packed.write_bytes(lzma.compress(path.read_bytes()))
+    assert read_journals([packed]) == read_journals([path])
+    packed.write_bytes(packed.read_bytes()[:-8])
+    with pytest.raises(UsageError, match=r"cannot unpack .*j\.jsonl\.xz"):
+        read_journals([packed])
 
 
 def test_a_torn_line_is_said(tmp_path: Path) -> None:

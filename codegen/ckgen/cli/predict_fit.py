@@ -43,7 +43,7 @@ def command(**params: Any) -> int:
                 say(f"{' '.join(sets[0].found.kind)}: {len(rows)} rows are too few to fit")
                 continue
             files = tuple(sorted({PurePath(row.file).name for row in rows}))
-            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _chooses(sets)))
+            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _chooses(sets), _sku(sets)))
     if params["out"] is None:
         show_json([document(one) for one in found])
         return 0
@@ -55,10 +55,23 @@ def command(**params: Any) -> int:
     return 0
 
 
+def _sku(sets: list[Weighed]) -> str:
+    """The product of all rows that name one, where it is one."""
+    named = {one.found.target.sku for one in sets} - {""}
+    return named.pop() if len(named) == 1 else ""
+
+
 def _chooses(sets: list[Weighed]) -> bool:
-    """Whether the kernel that is ranked best of all wins more rows than the default that costs least, on folds."""
+    """Whether, on folds, the default that is ranked best takes less time than the one that costs least; where losers'
+    times are not known, whether the kernel ranked best of all is the winner more often."""
+    from math import log
+
     from ckgen.predict.judge import judge
 
     every = [bands["all"] for bands in judge(sets, _FOLDS, by_file=False)]
+    regrets = [(one.rows, one.time_regret, one.cost_regret) for one in every]
+    known = [(rows, log(by_time / by_cost)) for rows, by_time, by_cost in regrets if by_time and by_cost]
+    if known:
+        return sum(rows * more for rows, more in known) < 0
     by_rank = sum(one.rows * one.every.first for one in every)
     return bool(by_rank > sum(one.default_rows * one.by_cost for one in every))

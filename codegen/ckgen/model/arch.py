@@ -64,7 +64,8 @@ class Partition:
 class Sku:
     """A product. `cu_num` is what HIP reports (cores on a CPU); `physical_cus` is what people count.
 
-    `driver_names`: what its vendor's runtime calls a device of it.
+    `driver_names`: what its vendor's runtime calls a device of it. `clusters`: how many clusters of 1, 2 and more
+    workgroups it holds at once, a workgroup a CU; empty where all CUs take part in clusters.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Sku:
     xcds: int
     partitions: tuple[Partition, ...]
     driver_names: tuple[str, ...] = ()
+    clusters: tuple[int, ...] = ()
 
     @property
     def word(self) -> str:

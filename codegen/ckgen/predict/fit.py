@@ -14,6 +14,7 @@ from ckgen.model.errors import UsageError
 from ckgen.predict.arrays import Some, Weighed
 from ckgen.predict.choice import ranked
 from ckgen.predict.few_rows import few_rows
+from ckgen.predict.known_times import ranked_by_times
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,16 +34,19 @@ _DRAWN = 1.0
 _FILE = 1.0
 """The same of what all times of a file have in common, to none."""
 _SOFT = 0.15
+_HOPELESS = 1.1
+"""Of the logarithm of a loser's time over its winner's: of what took longer no more is asked than of an unknown one."""
 
 
 def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset()) -> GpuConstants | None:
     """Constants that fit the rows of sets of one kind but those of the layers that are held out.
 
-    A winner's time is to be met, and a loser's that is known. Of another loser two things are: it took no less than the
-    winner, nor should it be predicted before it. Of the rows few of each layer and M are taken, of their losers some
-    that the tables tried, drawn by a fixed seed. What times of one file have in common, its machine and its day, is
-    fitted beside and left out where rows of two files or more tell it apart. None where fewer than `LEAST_ROWS` are
-    left. UsageError without scipy.
+    A winner's time is to be met, its own of where losers' are known, and a loser's that is known. Of another loser two
+    things are: it took no less than the winner, nor should it be predicted before it. Of the rows few of each layer and
+    M are taken, of their losers some that the tables tried, drawn by a fixed seed. What times of one file have in
+    common, its machine and its day, is fitted beside and left out where rows of two files or more tell it apart.
+    Kernels are ranked by their times where losers' are known, else by how often they win. None where fewer than
+    `LEAST_ROWS` are left. UsageError without scipy.
     """
     import numpy as np
 
@@ -78,7 +82,8 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     solve: Callable[..., Any] = least_squares
     first = np.concatenate([start, np.zeros(len(files))])
     found = solve(errors, first, loss="soft_l1", f_scale=_SOFT, max_nfev=40, diff_step=1e-3)
-    return ranked(sets, held, _rounded(read(found.x)))
+    constants = _rounded(read(found.x))
+    return ranked_by_times(sets, held, constants) or ranked(sets, held, constants)
 
 
 def _told_apart(rows: Iterable[str]) -> dict[str, int]:
@@ -143,7 +148,9 @@ def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
     of, losers = np.nonzero(could & (random.rand(*could.shape) < _LOSERS / np.maximum(counts, 1)[:, None]))
     weights = 1 / np.sqrt(np.maximum(np.minimum(counts, _LOSERS)[of], 1) / 4)
     at = np.array(taken)
-    times = np.log([rows[index].us for index in taken])
+    beside_losers = one.took(at, winners)
+    times = np.log(np.where(np.isnan(beside_losers), [rows[index].us for index in taken], beside_losers))
     files = tuple(rows[index].file for index in taken)
-    took = np.log(one.took(at[of], losers))
+    took = np.log(one.took(at[of], losers)) - times[of]
+    took = np.where(took < _HOPELESS, took + times[of], np.nan)
     return _Drawn(one.some(at, winners), times, files, one.some(at[of], losers), took, of, weights)

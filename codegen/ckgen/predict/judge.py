@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import TYPE_CHECKING, Any
 
 from ckgen.families.gemm.candidates import default_cost
@@ -52,7 +53,8 @@ class Score:
     """Of a band of M. `every`: ranks among all candidates; `tried`: among those that the tables seem to have tried.
 
     Of rows whose winner is a default of selection (`default_rows`), `by_cost` is the share that the cost of
-    docs/selection.md gives it to, among the defaults, and `by_time` the share that predicted times do.
+    docs/selection.md gives it to, among the defaults, and `by_time` the share that predicted times do. Where losers'
+    times are known, `cost_regret` and `time_regret` are what those two choices take over the fastest, as a geomean.
 
     `roofline`: bytes or operations, the longer, over one efficiency; `mnk`: M·N·K over one rate. Both are fitted to the
     same rows as the model.
@@ -67,6 +69,8 @@ class Score:
     default_rows: int
     by_cost: float
     by_time: float
+    cost_regret: float | None = None
+    time_regret: float | None = None
 
 
 def judge(sets: Sequence[Weighed], folds: int, by_file: bool) -> list[dict[str, Score]]:
@@ -140,8 +144,11 @@ class _Scored:
         self._logs = np.zeros((3, len(rows)))
         self._ranks = np.zeros((2, len(rows)))
         self._is_default = np.isin(self._winners, one.found.defaults)
-        self._by_cost = self._cheapest() == self._winners
+        cheapest = self._cheapest()
+        self._by_cost = cheapest == self._winners
         self._by_time = np.zeros(len(rows), dtype=bool)
+        self._lost = np.full((2, len(rows)), np.nan)
+        self._lost[0] = self._lost_by(cheapest, np.arange(len(rows)))
 
     def take(self, held: frozenset[tuple[int, int]], constants: GpuConstants, lines: Sequence[Any]) -> None:
         """Scores the rows that were held out; all where nothing was."""
@@ -160,7 +167,21 @@ class _Scored:
         won = times[np.arange(len(at)), self._winners[at]]
         for number, could in enumerate((self._every, self._tried)):
             self._ranks[number, at] = ((times < won[:, None]) & could[at]).sum(axis=1)
-        self._by_time[at] = self._best_default(times, at) == self._winners[at]
+        best = self._best_default(times, at)
+        self._by_time[at] = best == self._winners[at]
+        self._lost[1, at] = self._lost_by(best, at)
+
+    def _lost_by(self, chosen: npt.NDArray[Any], at: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The logarithm of what choices take over the fastest kernel; not a number where their times are not known."""
+        import numpy as np
+
+        if not self._one.lost or not len(at):
+            return np.full(len(at), np.nan)
+        count = len(self._one.found.candidates)
+        took = self._one.took(np.repeat(at, count), np.tile(np.arange(count), len(at))).reshape(len(at), count)
+        fastest = np.where(np.isnan(took), np.inf, took).min(axis=1)
+        own = np.where(chosen < 0, np.nan, took[np.arange(len(at)), chosen])
+        return np.asarray(np.log(own / fastest))
 
     def _cheapest(self) -> npt.NDArray[Any]:
         """The default that costs least of each row."""
@@ -191,6 +212,7 @@ class _Scored:
         return {band: self._score(mask) for band, mask in masks.items() if mask.any()}
 
     def _score(self, mask: npt.NDArray[Any]) -> Score:
+        import numpy as np
 
         errors = [_errors(log[mask]) for log in self._logs]
         ranks = [
@@ -199,7 +221,14 @@ class _Scored:
         ]
         own = mask & self._is_default
         shares = [float(hits[own].mean()) if own.any() else 0.0 for hits in (self._by_cost, self._by_time)]
-        return Score(int(mask.sum()), errors[0], errors[1], errors[2], ranks[0], ranks[1], int(own.sum()), *shares)
+        regrets = [_geomean(log[mask & ~np.isnan(self._lost).any(axis=0)]) for log in self._lost]
+        return Score(
+            int(mask.sum()), errors[0], errors[1], errors[2], ranks[0], ranks[1], int(own.sum()), *shares, *regrets
+        )
+
+
+def _geomean(logs: npt.NDArray[Any]) -> float | None:
+    return exp(float(logs.mean())) if len(logs) else None
 
 
 def _errors(logs: npt.NDArray[Any]) -> Errors:

@@ -155,6 +155,7 @@ def _sku(item: Reader, notes: _Provenance) -> Sku:
         xcds=item.integer("xcds", "count", default=1),
         partitions=item.children("partitions", _partition),
         driver_names=item.words("driver_names", "product", required=False),
+        clusters=item.integers("clusters", "count"),
     )
 
 

@@ -48,6 +48,10 @@ def _check_skus(arch: ArchSpec, reader: Reader) -> None:
         if sku.physical_cus % sku.cu_num:
             message = f"{sku.physical_cus} physical CUs are no multiple of cu_num {sku.cu_num}"
             reader.fail(("skus", index, "physical_cus"), message, code="A006")
+        for number, held in enumerate(sku.clusters):
+            if held > sku.cu_num // (number + 1):
+                message = f"{held} clusters of {number + 1} workgroups are more than {sku.cu_num} CUs make"
+                reader.fail(("skus", index, "clusters", number), message, code="A006")
         for number, part in enumerate(sku.partitions):
             if part.cu_num > sku.cu_num:
                 message = f"partition {part.mode} has {part.cu_num} CUs, its product {sku.cu_num}"

@@ -151,6 +151,18 @@ class Reader:
         """A list of triples of integers of that kind."""
         return tuple(_triple(self, item, path, kind) for path, item in self._list(key))
 
+    def integers(self, key: str, kind: str) -> tuple[int, ...]:
+        """A list of integers of that kind; none when absent."""
+        if self._get(key, False) is None and key not in self.value:
+            return ()
+        found = []
+        for path, item in self._list(key):
+            if _is_integer(item) and numbers(kind).holds(item):
+                found.append(int(item))
+            else:
+                self.fail(path, f"'{key}' must hold integers of {numbers(kind)}, got {_name(item)}")
+        return tuple(found)
+
     def child(self, key: str) -> Reader:
         """A nested object."""
         got = self._get(key, True)

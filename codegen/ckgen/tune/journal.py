@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -164,7 +165,8 @@ class Journal:
 
 
 def read_journals(paths: Sequence[Path]) -> Contents:
-    """All that journals hold, in order; InputError J001 of each line that is none. Equal records count once."""
+    """All that journals hold, packed with xz too, in order; InputError J001 of each line that is none. Equal records
+    count once."""
     found = _Found()
     for path in paths:
         found.read(path)
@@ -184,6 +186,17 @@ def measured_document(measured: Measured) -> dict[str, Any]:
     return {**asdict(document.pop("candidate")), **document, "status": measured.status.value}
 
 
+def _bytes(path: Path) -> bytes:
+    """What a journal holds, unpacked where its name ends in `.xz`."""
+    try:
+        data = path.read_bytes()
+        return lzma.decompress(data) if path.suffix == ".xz" else data
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+    except lzma.LZMAError as error:
+        raise UsageError(f"cannot unpack {path}: {error}") from error
+
+
 class _Found:
     """What was read so far."""
 
@@ -195,10 +208,7 @@ class _Found:
         self.errors: list[Diagnostic] = []
 
     def read(self, path: Path) -> None:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        data = _bytes(path)
         *lines, rest = data.split(b"\n")
         if rest:
             self.torn.append(f"{path}: the last line is torn, {len(rest)} bytes were dropped")

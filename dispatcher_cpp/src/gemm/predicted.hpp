@@ -11,16 +11,17 @@
 
 namespace ckgen::inline v1::detail {
 
-/// Ticks of a legal problem on so many compute units, unsplit. Workgroups beyond 2^50 count as 2^50.
+/// Ticks of a legal problem on so many compute units, unsplit. Clusters beyond 2^50 count as 2^50.
 inline Wide predicted_ticks(const KernelWork& work, const Sizes& sizes, std::uint32_t cu_num) noexcept {
   constexpr Wide most = Wide{1} << 50;
-  constexpr unsigned parts = 10, memory_bits = 16;
+  constexpr unsigned parts = 10, memory_bits = 16, slot_bits = 10;
   const auto m = static_cast<std::uint64_t>(sizes.m), n = static_cast<std::uint64_t>(sizes.n);
   const auto k = static_cast<std::uint64_t>(sizes.k);
   const auto batch = static_cast<std::uint64_t>(std::max<std::int64_t>(sizes.batch, 1));
   const Wide tiles = Wide{ceil_div(m, work.tile_m) * ceil_div(n, work.tile_n)} * batch;
-  const auto workgroups = static_cast<std::uint64_t>(std::min(tiles, most));
-  const std::uint64_t steps = ceil_div(k, work.tile_k), waves = ceil_div(workgroups, std::max(cu_num, 1U));
+  const auto clusters = static_cast<std::uint64_t>(std::min(tiles, most));
+  const std::uint64_t slots = std::max<std::uint64_t>(std::uint64_t{cu_num} * work.slots >> slot_bits, 1);
+  const std::uint64_t steps = ceil_div(k, work.tile_k), waves = ceil_div(clusters, slots);
   const std::uint64_t rounds = ceil_div(waves, work.resident);
   const auto together = static_cast<std::uint32_t>(std::min<std::uint64_t>(waves, work.resident));
   const Wide loop = Wide{steps} * waves;
@@ -30,7 +31,7 @@ inline Wide predicted_ticks(const KernelWork& work, const Sizes& sizes, std::uin
   const Wide rest = compute + cache + lds + latency - longest;
   const Wide busy = longest + (rest * work.apart >> parts) + Wide{rounds} * work.tile + Wide{waves} * work.store;
   const Wide once = Wide{batch} * k * (m * work.a_bits + n * work.b_bits);
-  const Wide loaded = Wide{workgroups} * steps * work.loaded;
+  const Wide loaded = Wide{clusters} * work.cluster * steps * work.loaded;
   const Wide again = loaded > once ? (loaded - once) * work.reload >> parts : Wide{0};
   const Wide memory = (once + again + Wide{batch} * m * n * work.c_bits) * work.memory >> memory_bits;
   return std::max(busy, memory) + (std::min(busy, memory) * work.apart >> parts) + work.launch;

@@ -109,8 +109,8 @@ const char* flaw(const SignatureUnit& unit) noexcept {
     for (std::uint32_t w = 0; w < unit.predicted[i].count; ++w) {
       const KernelWork& work = unit.predicted[i].works[w];
       if (work.instance >= unit.instance_count) return "a predicted work points outside the instances";
-      if (work.tile_m == 0 || work.tile_n == 0 || work.tile_k == 0 || work.resident == 0)
-        return "a predicted work has no tile or no resident workgroup";
+      if (work.tile_m == 0 || work.tile_n == 0 || work.tile_k == 0 || work.cluster == 0 || work.resident == 0)
+        return "a predicted work has no tile, no workgroup of a cluster or no resident one";
     }
   }
   return nullptr;

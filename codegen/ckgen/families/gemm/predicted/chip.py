@@ -18,7 +18,8 @@ _DWORD = 4
 class Chip:
     """A target. `mhz`: the product's peak clock. `gb_per_s`: of its memory, a partition its share.
 
-    `cu_scale`: physical CUs of one that HIP counts. Of a CPU `cu_num` are cores.
+    `cu_scale`: physical CUs of one that HIP counts. Of a CPU `cu_num` are cores. `clusters`: how many clusters of 1, 2
+    and more workgroups it holds, a workgroup a CU; of sizes beyond, as many as its CUs make.
     """
 
     arch: ArchSpec
@@ -26,6 +27,12 @@ class Chip:
     mhz: float
     gb_per_s: float
     cu_scale: float
+    clusters: tuple[int, ...] = ()
+
+    def slots(self, cluster: int) -> int:
+        """Clusters of so many workgroups that it holds; at least one."""
+        known = cluster <= len(self.clusters)
+        return max(self.clusters[cluster - 1] if known else self.cu_num // cluster, 1)
 
     def ops_per_clock(self, a: DType, b: DType) -> float | None:
         """Dense operations per clock of one CU, at the slower type's rate; None for a type that it does not multiply.
@@ -55,7 +62,9 @@ def chip_of(arch: ArchSpec, target: Target, *, ghz: float | None = None, gb_per_
     whole = sku.cu_num if arch.kind is ArchKind.GPU else target.cu_num
     share = min(target.cu_num / whole, 1.0)
     memory = gb_per_s or (sku.memory_gb_per_s or 0) * share or _memory_of_another(arch, target.cu_num)
-    return Chip(arch, target.cu_num, ghz * 1e3 if ghz else sku.clock_mhz, memory, sku.physical_cus / sku.cu_num)
+    mhz = ghz * 1e3 if ghz else sku.clock_mhz
+    clusters = sku.clusters if sku.cu_num == target.cu_num else ()
+    return Chip(arch, target.cu_num, mhz, memory, sku.physical_cus / sku.cu_num, clusters)
 
 
 def _memory_of_another(arch: ArchSpec, cu_num: int) -> float:

@@ -23,8 +23,9 @@ NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in FACTOR
 class Fitted:
     """Constants, and what they were fitted to: rows of a module on an arch with that type of A, of these files.
 
-    `chooses`: on layers held out, the kernel that is ranked best of all is the measured winner more often than the
-    default of the least plain cost (docs/selection.md) is.
+    `sku`: the product, where all rows are of one that they name. `chooses`: on layers held out, kernels ranked best
+    take less time than defaults of the least plain cost (docs/selection.md); where only winners' times are known, the
+    kernel ranked best of all is the measured winner more often.
     """
 
     arch: str
@@ -34,6 +35,7 @@ class Fitted:
     rows: int
     files: tuple[str, ...]
     chooses: bool
+    sku: str = ""
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -74,10 +76,10 @@ def standing_in(arch: str, module: str, operand: str) -> Chosen:
     return Chosen(mean(one.constants for one in alike), source)
 
 
-def constants_that_choose(arch: str, module: str, operand: str) -> GpuConstants | None:
+def fitted_that_chooses(arch: str, module: str, operand: str) -> Fitted | None:
     """The module's own, where kernels are chosen by them."""
     own = [one for one in shipped() if one.kind == (arch, module, operand) and one.chooses]
-    return own[0].constants if own else None
+    return own[0] if own else None
 
 
 def mean(constants: Iterable[GpuConstants]) -> GpuConstants:
@@ -106,7 +108,7 @@ def document(fitted: Fitted) -> dict[str, Any]:
         "module": fitted.module,
         "operand": fitted.operand,
         "chooses": fitted.chooses,
-        "fitted": {"rows": fitted.rows, "files": list(fitted.files)},
+        "fitted": {"rows": fitted.rows, "files": list(fitted.files)} | ({"sku": fitted.sku} if fitted.sku else {}),
         "constants": constants | {name: of for name, of in factors.items() if of or name not in OF_PIPELINES[1:]},
     }
 
@@ -115,4 +117,5 @@ def _read(path: Path) -> Fitted:
     found = json.loads(path.read_text(encoding="utf-8"))
     to = found["fitted"]
     kind = (found["arch"], found["module"], found["operand"])
-    return Fitted(*kind, GpuConstants(**found["constants"]), to["rows"], tuple(to["files"]), found["chooses"])
+    constants = GpuConstants(**found["constants"])
+    return Fitted(*kind, constants, to["rows"], tuple(to["files"]), found["chooses"], to.get("sku", ""))

@@ -94,10 +94,11 @@ def gpu_time(
     work: GpuWork, sizes: Sizes, chip: Chip, constants: GpuConstants, larger: Callable[[Any, Any], Any] = max
 ) -> GpuTerms:
     """The terms of one kernel on one problem; with `larger` numpy.maximum, of arrays of either."""
-    workgroups = -(-sizes.m // work.tile_m) * -(-sizes.n // work.tile_n) * sizes.batch * sizes.k_batch
+    clusters = -(-sizes.m // work.tile_m) * -(-sizes.n // work.tile_n) * sizes.batch * sizes.k_batch
+    workgroups = clusters * work.cluster
     part = -(-sizes.k // sizes.k_batch)
     steps = -(-part // work.tile_k)
-    waves = -(-workgroups // chip.cu_num)
+    waves = -(-clusters // work.slots)
     rounds = -(-waves // work.resident)
     together = waves - larger(waves - work.resident, 0)
     per_us = 1 / chip.mhz
@@ -108,9 +109,7 @@ def gpu_time(
     lds = steps * waves * work.lds * LDS * per_us
     latency = steps * rounds * constants.latency * per_us
     launch = constants.launch_of(work.pipeline)
-    tiles = (
-        rounds * constants.tile_of(work.pipeline) + waves * constants.store * work.tile_m * work.tile_n / EPILOGUE
-    ) * per_us
+    tiles = (rounds * constants.tile_of(work.pipeline) + waves * constants.store * work.stored / EPILOGUE) * per_us
     longest = larger(larger(compute, cache), larger(lds, latency))
     loop = longest + constants.apart * (compute + cache + lds + latency - longest)
     memory = _bytes(work, sizes, workgroups * steps * work.loaded, constants, larger) / (

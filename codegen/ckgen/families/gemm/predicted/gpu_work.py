@@ -32,13 +32,19 @@ class GpuWork:
     `matrix`: cycles of matrix instructions (of FMA where it has none) per step of `tile_k`; `loaded`: bytes of A and B
     per step; `lds`: cycles of reading LDS per step; `scale`: cycles of applying block scales per step; `resident`: how
     many workgroups a CU holds; `waves_per_simd`: waves that one workgroup puts on a SIMD; `pipeline`: the main loop, by
-    which constants are fitted. `a_bytes`, `b_bytes`, `c_bytes`: of an element. Where a cluster of workgroups shares a
-    tile's K, `tile_m` and `tile_n` are the part of it that one of them stores, and `tile_k` is a step of all.
+    which constants are fitted. `a_bytes`, `b_bytes`, `c_bytes`: of an element.
+
+    `cluster`: workgroups that start together; `tile_m` and `tile_n` are what all of them cover. Where they share a
+    tile's K, `tile_k` is a step of all. `slots`: how many clusters the chip holds, a workgroup a CU. `stored`: elements
+    of C that a workgroup stores.
     """
 
     tile_m: Number
     tile_n: Number
     tile_k: Number
+    cluster: Number
+    slots: Number
+    stored: Number
     matrix: Number
     loaded: Number
     lds: Number
@@ -66,12 +72,15 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
     staged = (tile.m * a + (0 if signature.preshuffle_b else tile.n * b)) * step_k
     read = count * tile.m / waves[0] * a + (0 if signature.preshuffle_b else count * tile.n / waves[1] * b)
     scaled = signature.quant is Quant.BLOCKSCALE
-    parts = config.parts if isinstance(config, CutlassConfig) else 1
-    swaps = isinstance(config, CutlassConfig) and config.swap
+    over_m, over_n, parts = _cluster(config)
+    cluster = over_m * over_n * parts
     return GpuWork(
-        tile.m if swaps else tile.m // parts,
-        tile.n // parts if swaps else tile.n,
+        tile.m * over_m,
+        tile.n * over_n,
         step_k * parts,
+        cluster=cluster,
+        slots=chip.slots(cluster),
+        stored=tile.m * tile.n / parts,
         matrix=2 * tile.m * tile.n * step_k / rate,
         loaded=(tile.m * a + tile.n * b) * step_k,
         lds=read * tile.k / chip.lds_bytes_per_clock,
@@ -83,6 +92,14 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
         c_bytes=signature.c.bits / _BITS,
         pipeline=pipeline_of(config),
     )
+
+
+def _cluster(config: Config) -> tuple[int, int, int]:
+    """Workgroups along M, N and K of C itself that start together."""
+    if not isinstance(config, CutlassConfig):
+        return 1, 1, 1
+    along, across = config.cluster
+    return (across, along, config.parts) if config.swap else (along, across, config.parts)
 
 
 def pipeline_of(config: Config) -> str:

@@ -1,7 +1,7 @@
 """Predicted clocks in integers, by which tier predicted chooses; dispatcher_cpp/src/gemm/predicted.hpp in C++.
 
-One fact is coarser than in gpu_time.py: memory is as fast as the default product's whatever the CU count, since a
-library is built for archs. No kernel is split.
+One fact is coarser than in gpu_time.py: memory is as fast as that of the product that constants were fitted on,
+whatever the device, since a library is built for archs. No kernel is split.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ckgen.families.gemm.config import strategy_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.predicted.chip import chip_of
-from ckgen.families.gemm.predicted.constants import constants_that_choose
+from ckgen.families.gemm.predicted.constants import fitted_that_chooses
 from ckgen.families.gemm.predicted.gpu_time import ALONE, EPILOGUE, LDS
 from ckgen.families.gemm.predicted.gpu_work import gpu_work
 from ckgen.families.gemm.signature import GemmSignature, module_of
@@ -29,13 +29,15 @@ _TICKS = 256
 _PARTS = 1024
 """Of `apart` and `reload`."""
 _MEMORY_BITS = 65536
-_MOST_WORKGROUPS = 1 << 50
+_SLOTS = 1024
+_MOST_CLUSTERS = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
     """What a kernel asks of a CU, in ticks of 1/256 clock, times its factor of rank.
 
+    `cluster` workgroups start together and cover `tile_m` x `tile_n`; 1024 CUs hold `slots` of them, a workgroup each.
     Per step of `tile_k`, of each workgroup: `matrix`, `alone` (over the workgroups that a CU holds together), `cache`,
     `lds`; of each round of residents: `latency`. Per tile `tile` of each round, `store` of each workgroup. Once:
     `launch`. `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits; `apart` and `reload` parts of 1024.
@@ -44,6 +46,8 @@ class KernelWork:
     tile_m: int
     tile_n: int
     tile_k: int
+    cluster: int
+    slots: int
     resident: int
     matrix: int
     alone: int
@@ -63,10 +67,11 @@ class KernelWork:
 
 
 def predicted_ticks(work: KernelWork, shape: Shape, cu_num: int) -> int:
-    """Ticks of the problem, unsplit. Workgroups beyond 2^50 count as 2^50."""
+    """Ticks of the problem, unsplit. Clusters beyond 2^50 count as 2^50."""
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-    workgroups = min(-(-m // work.tile_m) * -(-n // work.tile_n) * batch, _MOST_WORKGROUPS)
-    steps, waves = -(-k // work.tile_k), -(-workgroups // max(cu_num, 1))
+    clusters = min(-(-m // work.tile_m) * -(-n // work.tile_n) * batch, _MOST_CLUSTERS)
+    slots = max(cu_num * work.slots // _SLOTS, 1)
+    steps, waves = -(-k // work.tile_k), -(-clusters // slots)
     rounds, together = -(-waves // work.resident), min(waves, work.resident)
     loops = (
         steps * waves * (work.matrix + work.alone // together),
@@ -77,7 +82,7 @@ def predicted_ticks(work: KernelWork, shape: Shape, cu_num: int) -> int:
     longest = max(loops)
     busy = longest + (sum(loops) - longest) * work.apart // _PARTS + rounds * work.tile + waves * work.store
     once = batch * k * (m * work.a_bits + n * work.b_bits)
-    again = max(workgroups * steps * work.loaded - once, 0) * work.reload // _PARTS
+    again = max(clusters * work.cluster * steps * work.loaded - once, 0) * work.reload // _PARTS
     memory = (once + again + batch * m * n * work.c_bits) * work.memory // _MEMORY_BITS
     return max(busy, memory) + min(busy, memory) * work.apart // _PARTS + work.launch
 
@@ -103,11 +108,11 @@ def _has_work(instance: Instance, gfx: str) -> bool:
 
 @cache
 def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | None:
-    constants = constants_that_choose(gfx, module_of(signature) or "", str(signature.a))
-    if constants is None or signature.op is not Op.GEMM or strategy_of(config).is_stream_k:
+    fitted = fitted_that_chooses(gfx, module_of(signature) or "", str(signature.a))
+    if fitted is None or signature.op is not Op.GEMM or strategy_of(config).is_stream_k:
         return None
-    arch = load_arch(gfx)
-    chip = chip_of(arch, Target(gfx, arch.default_cu_num))
+    arch, constants = load_arch(gfx), fitted.constants
+    chip = chip_of(arch, Target(gfx, arch.default_cu_num, fitted.sku))
     work = gpu_work(signature, config, chip)
     if work is None:
         return None
@@ -118,6 +123,8 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | No
         tile_m=work.tile_m,
         tile_n=work.tile_n,
         tile_k=work.tile_k,
+        cluster=work.cluster,
+        slots=-(-work.slots * _SLOTS // chip.cu_num),
         resident=work.resident,
         matrix=_ticks(matrix + ranked * work.scale),
         alone=_ticks(matrix * ALONE / work.waves_per_simd),
@@ -125,7 +132,7 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | No
         lds=_ticks(ranked * work.lds * LDS),
         latency=_ticks(ranked * constants.latency),
         tile=_ticks(ranked * constants.tile_of(work.pipeline)),
-        store=_ticks(ranked * constants.store * work.tile_m * work.tile_n / EPILOGUE),
+        store=_ticks(ranked * constants.store * work.stored / EPILOGUE),
         launch=_ticks(ranked * constants.launch_of(work.pipeline) * chip.mhz),
         loaded=round(work.loaded * 8),
         memory=round(_MEMORY_BITS / bits_per_clock * _TICKS),
