@@ -214,8 +214,6 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
   const unsigned char* rows[kMaxWidth];
   for (std::int64_t r = 0; r < count; ++r)
     rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * (4 / e);
-  // A store that is too long is overwritten by the next word where the panel is no wider.
-  const std::uint32_t* const behind = panel + (length + e - 1) / e * width;
   // Where a line of what comes soon is, counted from one of now: further on, or in the rows of the next panel.
   const std::int64_t run = length * (4 / e), jump = width * s.ld * (4 / e) - run;
   for (std::int64_t k = 0; k < length; k += kLine) {
@@ -242,7 +240,7 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
 #pragma GCC unroll 16
       for (int w = 0; w < 16; ++w) {  // constant indices alone keep v in registers
         if (w >= words) break;
-        if (lanes == 16 || (width < 16 && out + w * width + 16 <= behind))
+        if (lanes == 16)
           _mm512_storeu_si512(out + w * width, v[w]);
         else
           _mm512_mask_storeu_epi32(out + w * width, live, v[w]);
