@@ -65,9 +65,9 @@ class Asked:
 
 def main(journal: Path = JOURNAL) -> int:
     """0."""
-    times = {shape: took for (name, _, shape), took in times_of(journal).items() if name == SIGNATURE}
-    plan = planned(times_of(journal))
-    (unit,) = (one for one in plan.units_of(GemmSignature) if one.signature.canonical() == SIGNATURE)
+    every = times_of(journal)
+    times = {shape: took for (name, _, shape), took in every.items() if name == SIGNATURE}
+    (unit,) = (one for one in planned(every).units_of(GemmSignature) if one.signature.canonical() == SIGNATURE)
     places = {one.name: place for one in unit.instances if (place := place_of(one)) is not None}
     asked = Asked(frozenset(place[:4] for place in places.values()))
     tabled = layers_of_tables(unit)

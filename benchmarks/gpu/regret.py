@@ -40,11 +40,12 @@ def main(journal: Path = JOURNAL) -> int:
     for unit in plan.units_of(GemmSignature):
         signature = unit.signature.canonical()
         tabled = layers_of_tables(unit)
+        among = {arch: [unit.instances[at] for at in numbers] for arch, numbers in timed(unit.instances).items()}
         parts: dict[str, list[float]] = defaultdict(list)
         for (name, target, shape), took in times.items():
             if name == signature:
                 part = "of tables" if (shape.n, shape.k) in tabled else "of none"
-                parts[part].append(regret(unit.instances, target, shape, took))
+                parts[part].append(regret(among[target.gfx], target, shape, took))
         for part, lost in sorted(parts.items()):
             print(f"{signature:40} layers {part:10} {summary(lost)}")
     return 0
@@ -73,9 +74,9 @@ def times_of(journal: Path) -> Times:
     return found
 
 
-def regret(instances: tuple[Instance, ...], target: Target, shape: Shape, took: dict[str, float]) -> float:
+def regret(instances: list[Instance], target: Target, shape: Shape, took: dict[str, float]) -> float:
     """The time of the choice over that of the fastest, split or not."""
-    among = [instances[at] for at in timed(instances)[target.gfx] if instances[at].name in took]
+    among = (one for one in instances if one.name in took)
     choice = min(among, key=lambda one: predicted_ticks(work_on(one, target.gfx), shape, target.cu_num))
     return took[choice.name] / took[""]
 

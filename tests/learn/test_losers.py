@@ -40,7 +40,7 @@ def test_losers_that_took_long_are_predicted_slower(tmp_path: Path) -> None:
     assert not first.lost  # the other product's rows have no such times
     names = [instance.name for instance, _ in told.found.candidates]
     rows = np.arange(len(told.found.rows))
-    took = told.took(rows, np.full(len(rows), names.index(LOSER)))
+    took = told.took[rows, names.index(LOSER)]
     timed = ~np.isnan(took)
     assert timed.sum() == len(told.lost) > 400
     assert all(took[at] == 3 * told.found.rows[at].us for at in rows[timed])

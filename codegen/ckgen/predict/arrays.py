@@ -57,15 +57,25 @@ class Weighed:
                 times[:, at] = gpu_time(work, sizes, self.chip, constants, np.maximum).us
         return times
 
-    def took(self, rows: npt.NDArray[Any], candidates: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Microseconds that were measured of pairs of a row and a candidate; not a number where none were."""
+    @cached_property
+    def took(self) -> npt.NDArray[Any]:
+        """Microseconds that were measured, a row for each row and a column for each candidate; not a number where none
+        were."""
         import numpy as np
 
+        if not self.lost:
+            return np.full((len(self.found.rows), len(self.found.candidates)), np.nan)
         names = [(instance.name, k_batch) for instance, k_batch in self.found.candidates]
         shapes = [replace(row.shape, batch=max(row.shape.batch, 1)) for row in self.found.rows]
         known = [self.lost.get(shape, {}) for shape in shapes]
-        pairs = zip(rows.tolist(), candidates.tolist(), strict=True)
-        return np.array([known[row].get(names[at], np.nan) for row, at in pairs])
+        return np.array([[of.get(name, np.nan) for name in names] for of in known])
+
+    @cached_property
+    def fastest(self) -> npt.NDArray[Any]:
+        """Microseconds of each row's fastest candidate that was measured; infinite where none was."""
+        import numpy as np
+
+        return np.asarray(np.where(np.isnan(self.took), np.inf, self.took).min(axis=1))
 
     def ranked(self, constants: GpuConstants) -> npt.NDArray[Any]:
         """Of each candidate the factor that its times are multiplied by before they are ranked."""

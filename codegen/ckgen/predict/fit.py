@@ -148,9 +148,9 @@ def _draw(one: Weighed, held: frozenset[tuple[int, int]]) -> _Drawn | None:
     of, losers = np.nonzero(could & (random.rand(*could.shape) < _LOSERS / np.maximum(counts, 1)[:, None]))
     weights = 1 / np.sqrt(np.maximum(np.minimum(counts, _LOSERS)[of], 1) / 4)
     at = np.array(taken)
-    beside_losers = one.took(at, winners)
+    beside_losers = one.took[at, winners]
     times = np.log(np.where(np.isnan(beside_losers), [rows[index].us for index in taken], beside_losers))
     files = tuple(rows[index].file for index in taken)
-    took = np.log(one.took(at[of], losers)) - times[of]
-    took = np.where(took < _HOPELESS, took + times[of], np.nan)
+    took = np.log(one.took[at[of], losers])
+    took = np.where(took - times[of] < _HOPELESS, took, np.nan)
     return _Drawn(one.some(at, winners), times, files, one.some(at[of], losers), took, of, weights)

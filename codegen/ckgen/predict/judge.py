@@ -69,8 +69,8 @@ class Score:
     default_rows: int
     by_cost: float
     by_time: float
-    cost_regret: float | None = None
-    time_regret: float | None = None
+    cost_regret: float | None
+    time_regret: float | None
 
 
 def judge(sets: Sequence[Weighed], folds: int, by_file: bool) -> list[dict[str, Score]]:
@@ -175,13 +175,8 @@ class _Scored:
         """The logarithm of what choices take over the fastest kernel; not a number where their times are not known."""
         import numpy as np
 
-        if not self._one.lost or not len(at):
-            return np.full(len(at), np.nan)
-        count = len(self._one.found.candidates)
-        took = self._one.took(np.repeat(at, count), np.tile(np.arange(count), len(at))).reshape(len(at), count)
-        fastest = np.where(np.isnan(took), np.inf, took).min(axis=1)
-        own = np.where(chosen < 0, np.nan, took[np.arange(len(at)), chosen])
-        return np.asarray(np.log(own / fastest))
+        own = np.where(chosen < 0, np.nan, self._one.took[at, chosen])
+        return np.asarray(np.log(own / self._one.fastest[at]))
 
     def _cheapest(self) -> npt.NDArray[Any]:
         """The default that costs least of each row."""

@@ -45,13 +45,9 @@ def ranked_by_times(
 def _add(one: Weighed, taken: npt.NDArray[Any], constants: GpuConstants, logs: dict[str, list[float]]) -> None:
     import numpy as np
 
-    candidates = one.found.candidates
-    rows, columns = np.repeat(taken, len(candidates)), np.tile(np.arange(len(candidates)), len(taken))
-    took = one.took(rows, columns).reshape(len(taken), len(candidates))
-    fastest = np.nanmin(np.where(np.isnan(took), np.inf, took), axis=1, keepdims=True)
-    predicted = one.predicted(constants)[taken]
-    counts = (took <= _DECIDES * fastest) & np.isfinite(predicted)
-    for column, (instance, k_batch) in enumerate(candidates):
+    took, predicted = one.took[taken], one.predicted(constants)[taken]
+    counts = (took <= _DECIDES * one.fastest[taken, None]) & np.isfinite(predicted)
+    for column, (instance, k_batch) in enumerate(one.found.candidates):
         if k_batch == 1:
             at = counts[:, column]
             logs[kernel_of(instance.config)] += np.log(took[at, column] / predicted[at, column]).tolist()
