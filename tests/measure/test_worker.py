@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from ckgen.fuzz.case import Case
 from ckgen.measure.conditions import Conditions, Place
 from ckgen.measure.errors import errors_of
 from ckgen.measure.loaded import Loaded
-from ckgen.measure.memory import Workspace
+from ckgen.measure.memory import HostPlaced, Workspace
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.measure.trial import Refused, Trial
 from ckgen.measure.worker import Worker
@@ -39,7 +40,8 @@ class Counted:
         self._run, self._errors = self._loaded.dispatcher.run, errors_of
         patch.setattr(self._loaded.dispatcher, "run", self._ran)
         patch.setattr(self._loaded.dispatcher, "launcher", lambda *words: partial(self._ran, *words))
-        patch.setattr("ckgen.measure.trial.errors_of", self._verified)
+        patch.setattr("ckgen.measure.trial.errors_of", self._judged)
+        patch.setattr(HostPlaced, "send", lambda placed: self.did.update(["verifications"]))
         patch.setattr("ckgen.measure.timing.time.perf_counter", lambda: self.now)
         patch.setattr("ckgen.measure.timing.waited", lambda: 0.0)
 
@@ -71,8 +73,8 @@ class Counted:
         self.did["calls"] += 1
         self.now += 0.01 * (1.05 + self.candidates.index(self._at))
 
-    def _verified(self, results: Any) -> Any:
-        self.did["verifications"] += 1
+    def _judged(self, results: Any) -> Any:
+        self.did["verdicts"] += 1
         return self._errors(results)
 
 
@@ -109,6 +111,26 @@ def test_another_problem_is_verified_anew_and_so_is_the_first_after_it(counted: 
     for problem in (counted.problem, replace(counted.problem, seed=4), counted.problem, counted.problem):
         counted.measure(worker, problem, CONFIRM, some)
     assert counted.did["verifications"] == 3 * len(some)
+
+
+def test_the_same_numbers_have_one_verdict_and_any_other_their_own(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial(counted._loaded, counted.problem, Conditions(), lambda what: None)
+    first, second, third, fourth = [one for one in counted.candidates if "streamk" not in one.instance][:4]
+    right = trial.check(first)
+    assert trial.check(second) == right and counted.did["verdicts"] == 1
+
+    def run(plan: Any, args: Any, workspace: int) -> None:
+        counted._ran(plan, args, workspace)
+        ctypes.c_uint8.from_address(args.c + 1).value ^= 0x40
+
+    with monkeypatch.context() as patch:
+        patch.setattr(counted._loaded.dispatcher, "run", run)
+        with pytest.raises(Refused) as refused:
+            trial.check(third)
+    assert refused.value.status is MeasureStatus.WRONG and counted.did["verdicts"] == 2
+    assert trial.check(fourth) == right and counted.did["verdicts"] == 3
 
 
 def test_what_was_refused_is_not_run_again(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,12 @@ class DevicePlaced:
                 return "bytes of an operand or beside it were written"
         return ""
 
+    def restore(self) -> None:
+        """See Placed; no kernel reaches the operands that lie here."""
+        for matrix, _ in self._first:
+            if matrix.stored is None:
+                matrix.restore()
+
     def _is_same(self, matrix: Matrix, buffer: Buffer, part: slice) -> bool:
         expected = matrix.region.all[part]
         found = np.empty_like(expected)

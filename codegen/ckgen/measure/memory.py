@@ -51,6 +51,10 @@ class Placed(Protocol):
         """As Given's; the Given's results are looked at before."""
         ...
 
+    def restore(self) -> None:
+        """Makes the Given what it was before any run."""
+        ...
+
 
 class Memory(Protocol):
     """Where they lie."""
@@ -136,3 +140,8 @@ class HostPlaced:
     def out_of_bounds_writes(self) -> str:
         """See Placed."""
         return self._given.out_of_bounds_writes()
+
+    def restore(self) -> None:
+        """See Placed."""
+        for matrix in self._given.matrices():
+            matrix.restore()

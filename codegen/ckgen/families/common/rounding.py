@@ -28,9 +28,12 @@ def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = Fal
     tie = np.abs(exact) * _TIE.get(dtype, _NARROW_TIE)
     with np.errstate(over="ignore", invalid="ignore"):
         nearest = decode(encode(exact, dtype))
-        least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
-    if to_even:
-        least, most = (np.where(error == 0, nearest, end) for end in (least, most))
+        if to_even and not error.any():
+            least = most = nearest
+        else:
+            least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
+            if to_even:
+                least, most = (np.where(error == 0, nearest, end) for end in (least, most))
     if truncates:
         cut = np.where((error == 0) & (nearest == exact), 0.0, _step(nearest, dtype))
         least, most = np.where(exact > 0, least - cut, least), np.where(exact < 0, most + cut, most)
