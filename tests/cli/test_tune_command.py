@@ -304,7 +304,7 @@ def test_few_kernels_of_a_part_of_the_problems_are_said_to_be_so(
     fake: OfSignature, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A measurement lasts ten seconds."""
-    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: 10.0 * fake.calls)
+    monkeypatch.setattr("ckgen.tune.budget.time.monotonic", lambda: 10.0 * fake.calls)
     text = ok(*TUNE, "--budget", "5s", "--within", "20%", "--min-improvement", "0")
     assert "these kernels were chosen for 1 problem; 3 others may need further ones" in text
     assert "3 problems without a row: the budget was spent" in text

@@ -13,7 +13,7 @@ from ckgen.paths import root
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
 from ckgen.tune.journal import Header, Journal
-from ckgen.tune.run import NAMES
+from ckgen.tune.search import NAMES
 
 BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
 TABLE = root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv"

@@ -8,8 +8,9 @@ from ckgen.measure.model import MeasureStatus
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
 from ckgen.tune.known import Known
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, in_ladders, of_counts
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import Options, Tuner
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
 NAMES = [f"gemm_bf16_rcr_host_{index:02}" for index in range(12)]

@@ -16,7 +16,7 @@ from ckgen.fuzz.case import Case
 from ckgen.measure import timing
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
 from ckgen.measure.timing import Body, interleaved
-from ckgen.tune import run
+from ckgen.tune import budget
 from tune.fake_measurer import ENVIRONMENT
 
 DISTURBED, LONGER = 0.55, (1.1, 2.0)
@@ -40,7 +40,7 @@ class DisturbedMachine:
         clock = SimpleNamespace(perf_counter=lambda: self.now, monotonic=lambda: self.now, sleep=lambda seconds: None)
         monkeypatch.setattr(timing, "time", clock)
         monkeypatch.setattr(timing, "waited", lambda: 0.0)
-        monkeypatch.setattr(run, "time", clock)
+        monkeypatch.setattr(budget, "time", clock)
 
     def environment(self) -> Environment:
         return ENVIRONMENT

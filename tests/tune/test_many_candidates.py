@@ -10,7 +10,7 @@ import pytest
 
 from ckgen.measure.model import Candidate, Effort
 from ckgen.model.target import Target
-from ckgen.tune import run, search
+from ckgen.tune import budget, run, search
 from ckgen.tune.journal import Contents, Header, Journal
 from ckgen.tune.problems import Key, in_ladders, of_counts
 from ckgen.tune.run import Options, Tuner
@@ -61,7 +61,7 @@ def test_medians_of_disturbed_samples_would_lose_more(tmp_path: Path, monkeypatc
     """So the bound above is one that can be missed."""
     rungs = [replace(rung, effort=replace(rung.effort, outlier=0.0)) for rung in (*search.RUNGS, search.CONFIRM)]
     monkeypatch.setattr(run, "RUNGS", tuple(rungs[:2]))
-    for room in (run, search):
+    for room in (budget, run, search):
         monkeypatch.setattr(room, "CONFIRM", rungs[2])
     found = []
     for seed in range(6):

@@ -14,8 +14,9 @@ from ckgen.plan.model import GenerationPlan
 from ckgen.plan.select import Selection, select
 from ckgen.tune.journal import Contents, Header, Journal
 from ckgen.tune.mxfp8_table import SIGNATURE, caller_times, is_worth_it, lines_of, write
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, in_ladders, of_counts
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import Options, Tuner
 from plan_support import GFX942, GFX950, plan_of, query, write_table
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_archs
+from ckgen.tune.outcome import Outcome, Tuned
 from ckgen.tune.problems import Key, Problem, case_of
 from ckgen.tune.report import lines_of
 from ckgen.tune.retune import UNTOLD, problems_of_tables
-from ckgen.tune.run import Outcome, Tuned
 from ckgen.tune.search import Searched
 from ckgen.tune.table import NO_TABLE, TunedLine, parse_table, with_rows
 

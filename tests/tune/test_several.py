@@ -17,8 +17,9 @@ from ckgen.measure.model import Measured
 from ckgen.model.errors import CkgenError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import Options, Tuner
 from ckgen.tune.several import tune_on_gpus
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 

@@ -22,8 +22,9 @@ from ckgen.model.target import Target
 from ckgen.tune import run
 from ckgen.tune.journal import Contents, Header, Journal
 from ckgen.tune.losses import losses
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, in_ladders, of_counts
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import Options, Tuner
 from ckgen.tune.ties import Contest, Verdict
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 

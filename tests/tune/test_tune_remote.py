@@ -20,9 +20,10 @@ from ckgen.fuzz.case import Case
 from ckgen.measure.model import Measured
 from ckgen.model.target import Target
 from ckgen.tune.journal import Header, Journal, read_journals
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts
 from ckgen.tune.remote import LOST, Ask, Part, Task, tune_on
-from ckgen.tune.run import Options, Outcome, Tuner
+from ckgen.tune.run import Options, Tuner
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -15,10 +15,11 @@ from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.tune.journal import Contents, Header, Journal, read_journals
 from ckgen.tune.known import Known
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
-from ckgen.tune.run import COMPARED, Options, Outcome, Tuner, in_order_of_work
-from ckgen.tune.run import NAMES as RUNGS
+from ckgen.tune.run import COMPARED, Options, Tuner, in_order_of_work
 from ckgen.tune.search import CONFIRM
+from ckgen.tune.search import NAMES as RUNGS
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
 CPU = Target("x86_64_v4", 2)
@@ -174,7 +175,7 @@ def test_a_budget_that_ends_meanwhile_ends_what_is_measured_and_asks_nothing_mor
             now[0] += 100
             return super().measure(problem, candidates, effort, done)
 
-    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("ckgen.tune.budget.time.monotonic", lambda: now[0])
     fake = Slow(NAMES)
     found = tune(fake, tmp_path / "j", Options(budget=60))
     assert fake.calls == 1
@@ -193,7 +194,7 @@ def test_a_budget_too_small_for_fresh_processes_keeps_nothing_for_them(
             limits.append(effort.limit)
             return super().measure(problem, candidates, effort, done)
 
-    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("ckgen.tune.budget.time.monotonic", lambda: 0.0)
     tune(Asked(NAMES), tmp_path / "j", Options(budget=budget), ladders(Key("gemm_bf16_rcr", 0, 1, 64, 64)))
     assert limits[0] == pytest.approx(0.75 * part * budget)
 
@@ -212,7 +213,7 @@ def test_a_budget_too_small_for_all_problems_tunes_those_that_it_reaches(
             timed = super().measure(problem, candidates[:count], effort, done)
             return (*timed, *(Measured(one, MeasureStatus.LATE, "late") for one in candidates[count:]))
 
-    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("ckgen.tune.budget.time.monotonic", lambda: now[0])
     many = ladders(*(Key("gemm_bf16_rcr", 0, m, 64, 64) for m in range(1, 2001)))
     found = tune(Slow(NAMES), tmp_path / "j", Options(budget=20, min_improvement=0), many)
     reached = [one for one in found.every if one.why != "the budget was spent"]
@@ -281,7 +282,7 @@ def test_doubt_leaves_time_for_turns_beside_an_older_table(tmp_path: Path, monke
             now[0] += 1.0
             return super().measure(*words, **named)
 
-    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("ckgen.tune.budget.time.monotonic", lambda: now[0])
     heard: list[str] = []
     older = {problem.text: Candidate("older") for ladder in ladders() for problem in ladder}
     times = {NAMES[0]: 100.0, NAMES[1]: 102.0, "older": 300.0}
@@ -325,7 +326,7 @@ def test_a_spent_budget_leaves_rows_out_and_no_cover_of_a_part_is_called_the_lea
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: float | None
 ) -> None:
     fake = Timed(NAMES)
-    monkeypatch.setattr("ckgen.tune.run.time.monotonic", lambda: fake.now)
+    monkeypatch.setattr("ckgen.tune.budget.time.monotonic", lambda: fake.now)
     found = tune(fake, tmp_path / "j", Options(budget=9, min_improvement=0, within=within))
     timed = [one for one in found.every if one.winner is not None]
     assert 0 < len(timed) < len(KEYS) and found.late

@@ -9,9 +9,9 @@ from statistics import geometric_mean, median
 
 from ckgen.cli.output import columns, plural
 from ckgen.tune.known import Known
+from ckgen.tune.outcome import Outcome, Tuned
 from ckgen.tune.report import Change, stability
 from ckgen.tune.retune import Module
-from ckgen.tune.run import Outcome, Tuned
 
 
 def text_of(outcome: Outcome, known: Known, changes: Sequence[Change], out: Path, journal: Path) -> str:

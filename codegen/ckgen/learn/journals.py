@@ -17,7 +17,7 @@ from ckgen.learn.examples import Cost, Example
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.target import Target
 from ckgen.tune.journal import Contents, Record
-from ckgen.tune.run import NAMES
+from ckgen.tune.search import NAMES
 
 _SIGMA_OF_SPREAD = 1 / 0.6745
 """Of a normal distribution, half of what lies between the quartiles is 0.6745 sigma."""

@@ -10,10 +10,11 @@ from ckgen.fuzz.case import parse_case
 from ckgen.measure.model import Candidate, Measured, Measurer, MeasureStatus
 from ckgen.tune.journal import Contents, Header, Journal, Record
 from ckgen.tune.known import Known
+from ckgen.tune.outcome import Outcome, Tuned
 from ckgen.tune.problems import Problem, in_ladders, key_of
 from ckgen.tune.report import document as tune_document
-from ckgen.tune.run import NAMES, Options, Outcome, Tuned, Tuner
-from ckgen.tune.search import CONFIRM, RUNGS, Searched, lost
+from ckgen.tune.run import Options, Tuner
+from ckgen.tune.search import CONFIRM, NAMES, RUNGS, Searched, lost
 from ckgen.tune.ties import fastest
 
 if TYPE_CHECKING:

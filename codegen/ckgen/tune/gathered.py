@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from ckgen.tune.journal import Header
 from ckgen.tune.known import Known
+from ckgen.tune.outcome import Outcome
 from ckgen.tune.report import lines_of
-from ckgen.tune.run import NAMES, Outcome
+from ckgen.tune.search import NAMES
 from ckgen.tune.table import TunedLine
 
 

@@ -18,7 +18,7 @@ from ckgen.specs.targets import target_of_product
 from ckgen.tables.cell_readers import SKU_COLUMN
 from ckgen.tables.files import write_files
 from ckgen.tables.read import BOM, RawTable, parse_bytes, split_line
-from ckgen.tune.run import Outcome, Tuned
+from ckgen.tune.outcome import Outcome, Tuned
 
 SIGNATURE = "gemm_fp8_ocp_bf16_rcr_mx"
 COLUMNS = ("K", "N", "M", "kernel", "n_sub", "k_splits", "use_hip")

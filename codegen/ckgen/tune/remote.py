@@ -16,8 +16,9 @@ from ckgen.progress import Standing
 from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.gathered import Gathered
 from ckgen.tune.journal import Contents, Header, Journal, Kept
+from ckgen.tune.outcome import Outcome, Tuned, is_whole, judged, with_turns
 from ckgen.tune.problems import Problem
-from ckgen.tune.run import Heard, Options, Outcome, Tuned, Tuner, is_whole, judged, with_turns
+from ckgen.tune.run import Heard, Options, Tuner
 from ckgen.tune.search import CONFIRM, Searched
 
 LOST = "every worker that had it died"

@@ -13,8 +13,8 @@ from ckgen.measure.model import Candidate, Measured
 from ckgen.model.target import Target
 from ckgen.tune.known import Known
 from ckgen.tune.losses import Turn, differences, location
+from ckgen.tune.outcome import Outcome, Tuned
 from ckgen.tune.problems import Problem
-from ckgen.tune.run import Outcome, Tuned
 from ckgen.tune.table import Table, TunedLine, place
 from ckgen.tune.ties import fastest
 

@@ -23,8 +23,8 @@ from ckgen.model.tuned_row import Shape
 from ckgen.plan.inputs import by_family, load_options
 from ckgen.plan.options import PlanOptions
 from ckgen.tables.load import load_tables
+from ckgen.tune.outcome import Tuned
 from ckgen.tune.problems import Key, case_of, key_of_shape
-from ckgen.tune.run import Tuned
 
 UNTOLD = "own"
 """The module of rows that no module tells apart, of ckgen's own tables."""

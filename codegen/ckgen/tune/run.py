@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from ckgen.fuzz.operations import operation_of
 from ckgen.measure.model import Candidate, Effort, Measured, Measurer, MeasureStatus
 from ckgen.model.errors import UsageError
 from ckgen.progress import Pace, PartDone, Standing
+from ckgen.tune.budget import Budget
 from ckgen.tune.choose import of_few_kernels
 from ckgen.tune.journal import Contents, Keeper
 from ckgen.tune.known import Known
-from ckgen.tune.losses import Turn, pooled
+from ckgen.tune.losses import Turn
+from ckgen.tune.outcome import SPENT, Outcome, Tuned, is_whole, judged, with_turns
 from ckgen.tune.problems import Problem, signature_of
 from ckgen.tune.prune import Prune
-from ckgen.tune.search import CONFIRM, RUNGS, Rung, Searched, search
+from ckgen.tune.search import CONFIRM, NAMES, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import Contest, Verdict, verdicts
 
 Heard = Callable[[str], None]
 """Hears what goes on, of most a `PartDone`."""
-NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
-_PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
-"""Of a problem's share of the budget, by rung."""
-_FOR_DOUBT, _LEAST_FOR_DOUBT = 0.4, 5.0
-"""Of the budget, for turns of problems whose winner is in doubt after the first; nothing where that is fewer seconds
-than these, which a fresh process and its operands take."""
-_FOR_OLDER = 0.1
-"""Of the budget, for turns beside an older table."""
-SPENT = "the budget was spent"
 COMPARED = 5
 """Turns in which a winner is timed beside an older table's."""
-_BEGUN = 0.75
-"""Of a problem's share, for what a rung verifies and times before it begins no further candidate. Only the first
-verifies much, and what it leaves is enough for the others."""
-_LEAST_SHARE = 0.5
-"""Seconds of a problem's share at least: where a budget is too small for all problems, it tunes those that it reaches,
-rather than time a candidate of each."""
-_LEAST = 0.001
-"""Seconds of a limit, which is none where it is 0."""
-_BEYOND = 0.02
-"""Of the budget, in which what was begun within it may end."""
-_NO_FAILURES = (MeasureStatus.REFUSED, MeasureStatus.LATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,89 +45,6 @@ class Options:
     prune: Prune | None = None
     exhaustive: bool = False
     older: Mapping[str, Candidate] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Tuned:
-    """A problem's end. `winner` is None where nothing was timed; `is_row`: whether it is worth a row.
-
-    `selected` is what selection took as the library stood. `why` says why there is no row.
-    """
-
-    problem: Problem
-    searched: Searched
-    selected: Candidate | None
-    winner: Measured | None = None
-    is_row: bool = False
-    why: str = ""
-
-    @property
-    def gain(self) -> float | None:
-        """The part of the time of what selection takes that the winner saves; None where that was not timed."""
-        before = self.searched.confirmed.get(self.selected) if self.selected is not None else None
-        if before is None or self.winner is None:
-            return None
-        return 1 - self.winner.median_us / before.median_us
-
-
-@dataclass(slots=True)
-class Outcome:
-    """All problems' ends, in ladders; how many measurements were made, and how many journals knew.
-
-    `is_least`: whether no fewer kernels would do, None where that was not asked; False where candidates of a problem
-    with a winner were never timed, as any of them might do for others too. `lost`: problems of ladders whose
-    workers of a cluster all died. `late`: candidates that were not timed, because their problem's share of the
-    budget was over; another run with the journal times them. `doubtful`: problems whose winner is not certain after all
-    turns that there are, or that the budget gave.
-    """
-
-    ladders: list[list[Tuned]] = field(default_factory=list)
-    measured: int = 0
-    known: int = 0
-    is_least: bool | None = None
-    lost: int = 0
-    late: int = 0
-    doubtful: int = 0
-
-    @property
-    def every(self) -> list[Tuned]:
-        """Every problem's."""
-        return [one for ladder in self.ladders for one in ladder]
-
-    @property
-    def failures(self) -> list[tuple[Problem, Measured]]:
-        """Every candidate that was wrong or did not end, with its problem; one that is refused or late is none."""
-        every = ((one.problem, failed) for one in self.every for failed in one.searched.failed)
-        return [(problem, failed) for problem, failed in every if failed.status not in _NO_FAILURES]
-
-
-def with_turns(one: Tuned, turns: Sequence[Turn], failed: Iterable[Measured] = ()) -> Tuned:
-    """With what all its turns say, and what failed in further ones."""
-    if not one.searched.confirmed:
-        return one
-    every = (*one.searched.failed, *failed)
-    return replace(one, searched=replace(one.searched, confirmed=pooled(turns), failed=every))
-
-
-def is_whole(every: Iterable[Tuned], known: Known) -> bool:
-    """Whether of each problem that was timed all candidates were, at some rung."""
-    for one in every:
-        late = {failed.candidate for failed in one.searched.failed if failed.status is MeasureStatus.LATE}
-        if one.searched.confirmed and not late <= known.best(one.problem.text).keys():
-            return False
-    return True
-
-
-def judged(one: Tuned, winner: Candidate | None, min_improvement: float) -> Tuned:
-    """Whether the winner beats what selection takes."""
-    if winner is None:
-        is_late = any(failed.status is MeasureStatus.LATE for failed in one.searched.failed)
-        return one if one.why else replace(one, why=SPENT if is_late else "no candidate could be timed")
-    done = replace(one, winner=one.searched.confirmed[winner], is_row=True, why="")
-    gain = done.gain
-    if gain is None or not min_improvement or gain >= min_improvement:
-        return done
-    return replace(done, is_row=False, why="saves too little over what selection takes")
 
 
 def in_order_of_work(ladders: Iterable[Sequence[Problem]]) -> list[Problem]:
@@ -173,7 +71,7 @@ class Tuner:
         self._heard = heard
         self._selected = {one.problem: one.selected for one in contents.asked if one.code == code}
         self._together = max((record.together for record in contents.records), default=0)
-        self._ends = time.monotonic() + options.budget if options.budget is not None else None
+        self._budget = Budget(options.budget, is_exhaustive=options.exhaustive, has_older=bool(options.older))
         self._total = self._left = 0
         self._pace = Pace()
         self._turn = 1
@@ -197,7 +95,7 @@ class Tuner:
     def _search(self, problem: Problem) -> Tuned:
         """What selection takes is among the last few in any case."""
         nothing = Searched({}, 0, (), None)
-        share = self._share()
+        share = self._budget.share(self._left)
         self._left -= 1
         if share == 0 and problem.text not in self._selected:
             return Tuned(problem, nothing, None, why=SPENT)
@@ -210,14 +108,9 @@ class Tuner:
             return Tuned(problem, nothing, selected, why="no instance that is meant supports it")
 
         def measure(rung: Rung, asked: Sequence[Candidate]) -> Mapping[Candidate, Measured]:
-            effort = rung.effort
-            if share is not None:
-                part = share * (1.0 if self._options.exhaustive else _PART[rung.name])
-                effort = replace(effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST))
-                effort = replace(effort, ends=self._seconds_to_end())
             done = self._total - self._left - 1
             self._say(f"{problem.key}: {rung.name}, {len(asked)} candidates; problems: ", done, self._total)
-            return self._measure(problem, rung.name, asked, effort)
+            return self._measure(problem, rung.name, asked, self._budget.of_rung(rung, share))
 
         wanted = [one for one in (selected, self._options.older.get(problem.text)) if one is not None]
         if self._options.prune is not None:
@@ -242,8 +135,8 @@ class Tuner:
                 of = f"{len(candidates)} candidates, turn {self._turn}"
                 self._say(f"{problem.key}: in doubt, {of}; problems: ", number, len(asked))
                 self._ask(problem, candidates)
-            if self._out.measured + self._out.known == before and self._ends is not None:
-                self._ends = time.monotonic()  # what is left is too little for anything
+            if self._out.measured + self._out.known == before:
+                self._budget.end()
 
     def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
         for ladder in self._out.ladders:
@@ -260,14 +153,11 @@ class Tuner:
         if self._options.exhaustive:
             return False  # what few candidates cost in other processes would stand beside what all cost in one
         at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
-        return self._seconds_for_doubt() != 0 or all(one in at for one in verdict.ask)
+        return self._budget.left_for_doubt != 0 or all(one in at for one in verdict.ask)
 
     def _ask(self, problem: Problem, asked: Sequence[Candidate], *, is_free: bool = False) -> None:
         """is_free: whether it is no part of the budget."""
-        effort, left = CONFIRM.effort, None if is_free else self._seconds_left()
-        if left is not None:
-            effort = replace(effort, seconds=min(effort.seconds, left), limit=max(left, _LEAST))
-            effort = replace(effort, ends=self._seconds_to_end())
+        effort = CONFIRM.effort if is_free else self._budget.of_turn()
         for one in self._measure(problem, CONFIRM.name, asked, effort, self._turn).values():
             if one.status is not MeasureStatus.OK:
                 self._failed.setdefault(problem.text, []).append(one)
@@ -304,7 +194,7 @@ class Tuner:
 
     def _may_compare(self, problem: Problem, old: Candidate) -> bool:
         both = [turn for turn in self.known.turns(problem.text) if old in turn]
-        return bool(both) and len(both) < COMPARED and self._seconds_left() != 0
+        return bool(both) and len(both) < COMPARED and self._budget.left != 0
 
     def _measure(
         self, problem: Problem, rung: str, asked: Sequence[Candidate], effort: Effort, turn: int = 1
@@ -316,7 +206,7 @@ class Tuner:
         missing = sorted((one for one in asked if one not in found), key=lambda one: one != self._selected.get(text))
         if not missing:
             return found
-        if effort.ends and self._seconds_left() == 0:
+        if effort.ends and self._budget.left == 0:
             self._out.late += len(missing)
             return found | {one: Measured(one, MeasureStatus.LATE, SPENT) for one in missing}
         self._together += 1
@@ -337,9 +227,11 @@ class Tuner:
 
     def _say(self, what: str, done: int, total: int) -> None:
         """What goes on, how far it is, and how long it may still last, at most where there is a budget."""
-        left, budget = self._seconds_left(), self._options.budget
-        part = self._pace.part(what, Standing(total, done, seconds_left=left))
-        self._heard(PartDone(part, 1 - left / budget) if left is not None and budget else part)
+        part, spent = (
+            self._pace.part(what, Standing(total, done, seconds_left=self._budget.left)),
+            self._budget.part_done,
+        )
+        self._heard(part if spent is None else PartDone(part, spent))
 
     def _selection(self, problem: Problem) -> Candidate | None:
         if problem.text not in self._selected:
@@ -351,25 +243,3 @@ class Tuner:
     def _is_meant(self, one: Candidate) -> bool:
         globs = self._options.kernels
         return not globs or any(fnmatchcase(one.instance, glob) for glob in globs)
-
-    def _seconds_left(self) -> float | None:
-        return max(self._ends - time.monotonic(), 0.0) if self._ends is not None else None
-
-    def _seconds_to_end(self) -> float:
-        """Of what is measured now, if there is a budget."""
-        return (self._seconds_left() or 0.0) + _BEYOND * (self._options.budget or 0.0) + _LEAST
-
-    def _seconds_for_doubt(self) -> float | None:
-        left, budget = self._seconds_left(), self._options.budget
-        if left is None or budget is None or not self._options.older:
-            return left
-        return max(left - _FOR_OLDER * budget, 0.0)
-
-    def _share(self) -> float | None:
-        """Of this problem, if all that are left share alike what is not kept for those in doubt; 0: there is none."""
-        left, budget = self._seconds_left(), self._options.budget
-        if left is None or budget is None:
-            return None
-        kept = 0.0 if self._options.exhaustive else _FOR_DOUBT * budget
-        there = max(left - (kept if kept >= _LEAST_FOR_DOUBT else 0.0), 0.0)
-        return max(there / max(self._left, 1), min(_LEAST_SHARE, there))

@@ -36,6 +36,7 @@ _FEW, _OF_FEW = 12, 8
 """Of so few candidates each rung keeps so many at least: they cost little, and a rung's times may be a seventh off."""
 RUNGS = (FIRST, SECOND)
 """Those that thin out."""
+NAMES = (*(rung.name for rung in RUNGS), CONFIRM.name)
 
 Measure = Callable[[Rung, Sequence[Candidate]], Mapping[Candidate, Measured]]
 """Times candidates in turns with each other."""
