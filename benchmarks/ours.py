@@ -95,8 +95,11 @@ def own_library(folder: Path, name: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def program_over(run: Run, options: PlanOptions, main: str) -> Path:
-    """`benchmarks/<main>` linked with the library of these options, which is called `bench`, and with ckgen's own."""
+def program_over(run: Run, options: PlanOptions, main: str, is_shared: bool = False) -> Path:
+    """`benchmarks/<main>` linked with the library of these options, which is called `bench`, and with ckgen's own.
+
+    is_shared: ckgen's own is a shared library, which lies beside the program.
+    """
     here = run.folder
     sources = [ROOT / "benchmarks" / main]
     for path, text in render(make_plan(options, load_archs()), "bench").items():
@@ -114,7 +117,13 @@ def program_over(run: Run, options: PlanOptions, main: str) -> Path:
     with ThreadPoolExecutor(_JOBS) as pool:
         objects = list(pool.map(compile_one, enumerate(sources)))
     program = here / Path(main).stem
-    subprocess.run([CXX, *objects, str(dispatcher_archive()), *SYSTEM_LIBRARIES, "-o", str(program)], check=True)
+    own = [str(dispatcher_archive()), *SYSTEM_LIBRARIES]
+    if is_shared:
+        library = str(here / "libckgen_dispatcher.so")
+        whole = ["-Wl,--whole-archive", own[0], "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
+        subprocess.run([CXX, "-shared", *whole, "-o", library], check=True)
+        own = [library, f"-Wl,-rpath,{here}"]
+    subprocess.run([CXX, *objects, *own, "-o", str(program)], check=True)
     return program
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from calls_library import INSTANCE, LARGE_K, A, Interface, W, aligned, floats, library_on
 from ckgen.model.errors import UsageError
+from ckgen.model.fmha_shape import FmhaShape
 from ckgen.runtime import Library, RuntimeFailure
 from ckgen.tensors import TensorError
 
@@ -104,7 +105,10 @@ WRONG: dict[str, tuple[Callable[[Library], Any], str]] = {
         "workspace begins at 0x[0-9a-f]+, which is no multiple of 64 bytes",
     ),
     "bias": (lambda lib: lib.gemm(A, W.T, bias=floats(41)), r"bias has shape \(41,\), and \(40,\) is asked for"),
-    "epilogue": (lambda lib: lib.gemm(A, W.T, epilogue=("tanh",)), "epilogue has 'tanh', and its steps are add, mul"),
+    "epilogue": (
+        lambda lib: lib.gemm(A, W.T, epilogue=("tanh",)),
+        "epilogue has 'tanh', and its steps, in a list, are add, mul",
+    ),
     "no d": (lambda lib: lib.gemm(A, W.T, epilogue=("add",)), "d0 is missing: the epilogue takes 1 tensors of d"),
     "instance": (
         lambda lib: lib.gemm(A, W.T, instance="nobody"),
@@ -117,6 +121,43 @@ WRONG: dict[str, tuple[Callable[[Library], Any], str]] = {
     "beyond 2^31": (
         lambda lib: huge(lib),
         r"gemm_fp32_rcr on x86_64.*: M = 2147483648 is above 2147483647 \(rule gemm.shape.m-max\)",
+    ),
+    "objects": (lambda lib: lib.gemm(A.astype(object), W.T), "a's elements are Python objects, .*: a.astype"),
+    "masked": (
+        lambda lib: lib.gemm(np.ma.masked_array(A, mask=A > 0), W.T),
+        "a is masked, and kernels read every element: a.filled",
+    ),
+    "no columns": (lambda lib: lib.gemm(A, W[:0].T), r"gemm_fp32_rcr on x86_64.*: N = 0 is below 1"),
+    "a step for several": (
+        lambda lib: lib.gemm(A, W.T, epilogue="relu"),
+        "epilogue has 'r', and its steps, in a list, are add, mul",
+    ),
+    "d alone": (
+        lambda lib: lib.gemm(A, W.T, d=floats(5, 40), epilogue=["add", "relu"]),
+        "d is a list of tensors, one of each step that takes one, and 'ndarray' is given",
+    ),
+    "three of d": (
+        lambda lib: lib.gemm(A, W.T, d=[floats(5, 40)] * 3, epilogue=["add", "relu"]),
+        "d has 3 tensors, and an epilogue takes two at most",
+    ),
+    "dtype of no result": (lambda lib: lib.gemm(A, W.T, dtype="floaty"), "dtype is 'floaty', and results are float64"),
+    "dtype of no framework": (lambda lib: lib.gemm(A, W.T, dtype=3), "dtype is 3, and results are float64"),
+    "signature": (lambda lib: lib.gemm(A, W.T, signature=3), "signature is 3, and a text or None is asked for"),
+    "alpha": (lambda lib: lib.gemm(A, W.T, alpha="1"), "alpha is '1', and a number is asked for"),
+    "instance of no name": (lambda lib: lib.gemm(A, W.T, instance=3), "instance is 3, and a text or None is asked for"),
+    "window": (
+        lambda lib: lib.attention(*[floats(1, 2, 4, 64)] * 3, window=3),
+        "window is 3, and a list of 2, each a whole number, or None is asked for",
+    ),
+    "split of nobody": (
+        lambda lib: lib.gemm(A, W.T, k_batch=2),
+        "k_batch is 2, which is said of an instance alone: say instance= too",
+    ),
+    "threads": (lambda lib: lib.gemm(A, W.T, num_threads=2**40), "num_threads is 1099511627776, and 0 for all, to"),
+    "threads below 0": (lambda lib: lib.gemm(A, W.T, num_threads=-1), "num_threads is -1, and 0 for all, to"),
+    "sizes of another operation": (
+        lambda lib: lib.plan("gemm_fp32_rcr", FmhaShape(1, 1, 1, 1, 1, 64, 64)),
+        "sizes of gemm are Shape, got FmhaShape",
     ),
     "k and v": (
         lambda lib: lib.attention(floats(1, 2, 4, 64), floats(1, 2, 4, 64), floats(1, 3, 4, 64)),
@@ -176,3 +217,13 @@ def test_wrong_uses_are_seen_on_a_cached_call_too(lib: Library) -> None:
         overlapping(lib, 1)
     with pytest.raises(TensorError, match="the tensors are the CPU's"):
         lib.gemm(A, W.T, out=out, stream=16)
+
+
+def test_tables_are_a_list(lib: Library) -> None:
+    with pytest.raises(TypeError, match=r"paths is a list of files, got '/a/table.csv'"):
+        lib.load_tables("/a/table.csv")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("said", ["float32", "fp32", np.float32, np.dtype("f4")])
+def test_a_type_is_said_as_frameworks_do(lib: Library, said: Any) -> None:
+    assert lib.gemm(A, W.T, dtype=said).dtype == np.float32

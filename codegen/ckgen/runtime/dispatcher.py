@@ -153,6 +153,8 @@ class Dispatcher(Handle):
 
     def load_tables(self, paths: Iterable[Path]) -> None:
         """Reads tuned tables of ckgen's own in place of those before; RuntimeFailure names rows that were left out."""
+        if isinstance(paths, (str, Path)):
+            raise TypeError(f"paths is a list of files, got {str(paths)!r}")
         self._abi.call("load_tables", self.handle, ":".join(map(str, paths)).encode())
 
     def tables_digest(self) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ctypes import byref, c_uint64
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ckgen.families.moe.asked import RoutedSizes
+from ckgen.families.registry import family_of_name
+from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import NO_ROUTING, Groups, Routing
 from ckgen.model.strategy import Strategy
@@ -42,6 +44,8 @@ class Options:
 
 
 _TEXTS = ("force", "record", "override_file", "tables")
+_SIZES: Mapping[str, type] = {"gemm": Shape, "grouped_gemm": Groups, "moe": RoutedSizes, "fmha": FmhaShape}
+_MOST_THREADS = 2**31 - 1
 
 
 class RuntimeLibrary:
@@ -192,6 +196,9 @@ class RuntimeLibrary:
         self, signature: str, sizes: Shape | RoutedSizes | Groups | FmhaShape, **wishes: Any
     ) -> ProblemStruct:
         """The problem of an operation's own sizes; wishes as the methods for one operation take them."""
+        op = family_of_name(self.signature_text(self.signature(signature))).op
+        if not isinstance(sizes, _SIZES[op]):
+            raise UsageError(f"sizes of {op} are {_SIZES[op].__name__}, got {type(sizes).__name__}")
         match sizes:
             case Groups():
                 return self.grouped_problem(signature, sizes, **wishes)
@@ -201,7 +208,7 @@ class RuntimeLibrary:
                 return self.problem(signature, shape.m, shape.n, shape.k, routing=routing, block_m=block_m, **wishes)
             case Shape(batch, m, n, k):
                 return self.problem(signature, m, n, k, batch=max(batch, 1), **wishes)
-        raise TypeError(f"sizes are a Shape, RoutedSizes, Groups or FmhaShape, got {type(sizes).__name__}")
+        raise AssertionError(sizes)
 
     @property
     def native(self) -> Native:
@@ -271,7 +278,9 @@ def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def _wishes(deterministic: bool, strategy: Strategy, batch_invariant: bool, num_threads: int) -> dict[str, int]:
-    """The fields of a ckgen_problem."""
+    """The fields of a ckgen_problem; UsageError for a number of threads that it does not hold."""
+    if not 0 <= num_threads <= _MOST_THREADS:
+        raise UsageError(f"num_threads is {num_threads}, and 0 for all, to {_MOST_THREADS}, is asked for")
     return {
         "deterministic": int(deterministic),
         "strategy": strategy.code,

@@ -17,6 +17,9 @@ from ckgen.tensors.errors import ShapeMismatch
 if TYPE_CHECKING:
     from ckgen.extension import EmulatedOperations, EmulateOperations
 
+_NOTHING: tuple[Any, ...] = ()
+_NO_STEPS = (None, None)
+
 
 class Library(Session):
     """The operations of generated libraries on one device. Any number of threads may call them.
@@ -90,10 +93,10 @@ class Library(Session):
         a_scale: Any = None,
         b_scale: Any = None,
         bias: Any = None,
-        d: Sequence[Any] = (),
+        d: Sequence[Any] = _NOTHING,
         epilogue: Sequence[str] = (),
         alpha: float = 1.0,
-        dtype: str | None = None,
+        dtype: Any = None,
         quant: str | None = None,
         preshuffled: bool = False,
         mx_scale_shuffled: bool = False,
@@ -111,14 +114,15 @@ class Library(Session):
 
         a: [M, K] or [B, M, K]; b: [K, N] or [B, K, N], so weights of N rows are `w.T`; out: [M, N] or [B, M, N], in
         rows. a and b may lie in rows or columns, without gaps inside them. 4-bit types are two to a byte along K.
-        dtype: of a result that is left out, by default a's, of 8 and 4 bits bfloat16.
+        dtype: of a result that is left out, a name or a type of NumPy's or torch's, by default a's, of 8 and 4 bits
+        bfloat16.
         a_scale, b_scale: fp32 [1] and [1], [M] and [N], or [M, ceil(K/128)] and [ceil(N/128), ceil(K/128)]; e8m0
         [M, ceil(K/32)] and [N, ceil(K/32)]. bias: fp32 [N]. d: up to two tensors [M, N] or [N] of out's type, taken by
         the steps `add` and `mul` of `epilogue`; others are relu, gelu, silu and scale, by alpha.
         """
         said = (signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled)
         wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
-        first, second = (*d, None, None)[:2] if d else (None, None)
+        first, second = _NO_STEPS if d is _NOTHING else _of_steps(d)
         operands = (a, b, a_scale, b_scale, bias, first, second)
         return self.invoke("gemm", said, wishes, (out,), operands, stream, workspace)[0]
 
@@ -132,7 +136,7 @@ class Library(Session):
         b_scale: Sequence[Any] | None = None,
         bias: Sequence[Any] | None = None,
         alpha: float = 1.0,
-        dtype: str | None = None,
+        dtype: Any = None,
         quant: str | None = None,
         preshuffled: bool = False,
         mx_scale_shuffled: bool = False,
@@ -169,7 +173,7 @@ class Library(Session):
         w2_scale: Any = None,
         activation: str = "silu",
         weight_first: bool = False,
-        dtype: str | None = None,
+        dtype: Any = None,
         quant: str | None = None,
         preshuffled: bool = False,
         mx_scale_shuffled: bool = False,
@@ -223,7 +227,7 @@ class Library(Session):
         dropout: float = 0.0,
         seed: int = 0,
         offset: int = 0,
-        dtype: str | None = None,
+        dtype: Any = None,
         signature: str | None = None,
         stream: Any = None,
         workspace: Any = None,
@@ -364,6 +368,18 @@ def device_of(library: RuntimeLibrary, device: str | None) -> Device:
     if device is None:
         return library.current()
     return library.host() if device == "cpu" else library.simulated(device)
+
+
+def _of_steps(d: Sequence[Any]) -> tuple[Any, Any]:
+    """The tensors of an epilogue's steps, None where they are left out."""
+    match sequence_of(d, "d", "one of each step that takes one"):
+        case []:
+            return None, None
+        case [first]:
+            return first, None
+        case [first, second]:
+            return first, second
+    raise ShapeMismatch(f"d has {len(d)} tensors, and an epilogue takes two at most")
 
 
 def _of_groups(given: Sequence[Any] | None, name: str, groups: int) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ckgen.families.common.call import OperationCall
+from ckgen.families.common.said import Said
 from ckgen.families.registry import FAMILIES, family_of_name
 from ckgen.model.dtype import DType
 from ckgen.model.errors import UsageError
@@ -32,7 +33,7 @@ _TENSOR = struct.Struct("=QII")
 
 
 @dataclass(frozen=True, slots=True)
-class CallWishes:
+class CallWishes(Said):
     """What a problem asks for beside its sizes. instance: a name, in place of the dispatcher's choice."""
 
     deterministic: bool = False
@@ -41,6 +42,11 @@ class CallWishes:
     strategy: str = "any"
     instance: str | None = None
     k_batch: int = 1
+
+    def __post_init__(self) -> None:
+        super(CallWishes, self).__post_init__()  # a class with slots is made anew, which super() alone does not know
+        if self.instance is None and self.k_batch != 1:
+            raise UsageError(f"k_batch is {self.k_batch}, which is said of an instance alone: say instance= too")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +282,8 @@ def _keep(kept: dict[Key, Any], key: Key, value: Any) -> None:
     kept[key] = value
 
 
-def sequence_of(tensors: Any, name: str) -> Sequence[Any]:
+def sequence_of(tensors: Any, name: str, what: str = "one of each group") -> Sequence[Any]:
     """A list of tensors; UsageError for one tensor in place of several."""
     if not isinstance(tensors, (list, tuple)):
-        raise UsageError(f"{name} is a list of tensors, one of each group, and {type(tensors).__name__!r} is given")
+        raise UsageError(f"{name} is a list of tensors, {what}, and {type(tensors).__name__!r} is given")
     return tensors

@@ -49,11 +49,12 @@ def dtype_said(word: str) -> DType | None:
     return _SAID.get(word.removeprefix("torch."))
 
 
-def result_dtype(word: str) -> DType:
-    """What a call's `dtype` says; UsageError for no type."""
-    found = dtype_said(word)
+def result_dtype(said: object) -> DType:
+    """What a call's `dtype` says: a name, or a type of NumPy, ml_dtypes or torch. UsageError for no type."""
+    name = getattr(said, "__name__", getattr(said, "name", said))  # np.float32 has the one, np.dtype("f4") the other
+    found = dtype_said(str(name))
     if found is None:
-        raise UsageError(f"dtype is {word!r}, and results are {', '.join(NAMES)}")
+        raise UsageError(f"dtype is {said!r}, and results are {', '.join(NAMES)}")
     return found
 
 

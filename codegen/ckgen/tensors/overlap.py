@@ -24,7 +24,7 @@ def refuse_overlap(written: TensorView, other: TensorView) -> None:
 
 def refuse_own_overlap(written: TensorView) -> None:
     """LayoutMismatch where two indices are one element, as in a broadcast tensor."""
-    if any(n > 1 and s == 0 for n, s in zip(written.shape, written.strides, strict=True)):
+    if written.size and any(n > 1 and s == 0 for n, s in zip(written.shape, written.strides, strict=True)):
         raise LayoutMismatch(f"{written.name} is written, and its stride of 0 makes several elements one: copy it")
 
 

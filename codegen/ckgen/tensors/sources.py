@@ -80,6 +80,10 @@ def _gpu_of_torch() -> PlaceKind:
 
 
 def _of_array(name: str, array: Any) -> TensorView:
+    import numpy as np
+
+    if isinstance(array, np.ma.MaskedArray):
+        raise LayoutMismatch(f"{name} is masked, and kernels read every element: {name}.filled(…)")
     return _of_interface(name, array, array.__array_interface__, _CPU)
 
 
@@ -93,7 +97,8 @@ def _of_cuda_array(name: str, array: Any) -> TensorView:
 def _of_interface(name: str, array: Any, interface: dict[str, Any], place: Place) -> TensorView:
     address, read_only = interface["data"]
     typestr, shape = interface["typestr"], tuple(interface["shape"])
-    dtype, itemsize = _dtype_of(name, array, typestr), int(typestr[2:])
+    dtype = _dtype_of(name, array, typestr)
+    itemsize = int(typestr[2:])
     strides = interface.get("strides")
     if strides is not None and any(stride % itemsize for stride in strides):
         raise LayoutMismatch(f"{name}'s strides of {tuple(strides)} bytes are no multiples of {itemsize}: copy it")
@@ -106,6 +111,8 @@ def _dtype_of(name: str, array: Any, typestr: str) -> str:
     swapped = ">" if sys.byteorder == "little" else "<"
     if typestr[0] == swapped:
         raise DTypeMismatch(f"{name}'s elements have the other byte order ({typestr}): {name}.astype('=…')")
+    if typestr[1] == "O":
+        raise DTypeMismatch(f"{name}'s elements are Python objects, and kernels read numbers: {name}.astype(…)")
     own = getattr(getattr(array, "dtype", None), "name", None)
     found = own if isinstance(own, str) else _TYPESTRS.get(typestr[1:])
     if found is None:

@@ -1,6 +1,8 @@
 // The C API's numbers that stand for signatures, and its problems.
 #include <ckgen/signature_text.hpp>
 
+#include <optional>
+
 #include "src/c_api/support.hpp"
 #include "src/operation/operation.hpp"
 #include "src/signature/key.hpp"
@@ -18,58 +20,66 @@ Routing routing_of(std::uint32_t experts, std::uint32_t top_k) noexcept {
   return {narrow(experts), narrow(top_k)};
 }
 
-bool sized(const ckgen_message& message, const ckgen_problem* value) noexcept {
-  if (!sized<ckgen_problem>(message, value)) return false;
-  const bool has_fmha = value->size >= offsetof(ckgen_problem, num_threads) && value->fmha != nullptr;
-  return !has_fmha || sized(message, value->fmha);
-}
-
 namespace {
 
-/// The problem that this thread asked for last. Callers ask for many sizes of one signature: unpacking its number takes
-/// a quarter of the time of a selection, and setting a problem's two hundred bytes anew a tenth.
-struct Kept {
-  std::uint64_t number = Signature{}.pack();
-  Problem problem;
-  bool is_plain = true;  // nothing but what every call sets
-
-  Problem& of(std::uint64_t wanted) noexcept {
-    if (number != wanted) {
-      number = wanted;
-      problem = Problem(unpack(wanted));
-    } else if (!is_plain) {
-      problem = Problem(Signature(problem.signature()));
-    }
-    is_plain = true;
-    return problem;
+/// The problem that this thread asked for last. Callers ask for many sizes of one: unpacking a signature's number takes
+/// a quarter of the time of a selection, setting a problem's two hundred bytes a tenth, and a selection that reads what
+/// was just written in other widths waits for it.
+class Kept {
+ public:
+  const Problem& of(const ckgen_problem& given) noexcept {
+    if (!is_like(given)) [[unlikely]]
+      return begin(given);
+    return problem_->shape(given.m, given.n, given.k).batch(given.batch);
   }
+
+ private:
+  /// Whether `given` is the same but for its sizes.
+  bool is_like(const ckgen_problem& given) const noexcept {
+    return given.size >= sizeof asked_ && asked_.size != 0 && given.signature == asked_.signature &&
+           given.deterministic == asked_.deterministic && given.strategy == asked_.strategy &&
+           given.groups == nullptr && given.experts == asked_.experts && given.top_k == asked_.top_k &&
+           given.block_m == asked_.block_m && given.batch_invariant == asked_.batch_invariant &&
+           given.fmha == nullptr && given.num_threads == asked_.num_threads;
+  }
+
+  [[gnu::noinline]] const Problem& begin(const ckgen_problem& given) noexcept {
+    constexpr auto most = static_cast<std::uint32_t>(Strategy::tree) + 1;
+    const bool is_second = given.size >= offsetof(ckgen_problem, fmha);
+    const bool is_third = given.size >= offsetof(ckgen_problem, num_threads);
+    const bool is_whole = given.size >= sizeof given;
+    Problem& made = problem_.emplace(unpack(given.signature));
+    made.shape(given.m, given.n, given.k)
+        .batch(given.batch)
+        .deterministic(given.deterministic != 0)
+        .strategy(static_cast<Strategy>(std::min(static_cast<std::uint32_t>(given.strategy), most)))
+        .routing(is_second ? routing_of(given.experts, given.top_k) : Routing{})
+        .block_m(is_second ? given.block_m : 0)
+        .batch_invariant(is_second && given.batch_invariant != 0)
+        .num_threads(is_whole ? given.num_threads : 0);
+    const bool has_groups = is_second && given.groups != nullptr;
+    const bool has_fmha = is_third && given.fmha != nullptr;
+    if (has_groups) made.groups(given.groups->value);
+    if (has_fmha) made.fmha(fmha_shape_of(*given.fmha));
+    if (is_whole) asked_ = given;
+    if (!is_whole || has_groups || has_fmha) asked_.size = 0;
+    return made;
+  }
+
+  ckgen_problem asked_{};  // size 0: nothing, or what points elsewhere, which may be other data by the next call
+  std::optional<Problem> problem_;
 };
+
+/// A shared library finds what is a thread's own by a call, which GCC repeats wherever it is named.
+[[gnu::noinline]] Kept& kept_of_thread() noexcept {
+  constinit static thread_local Kept kept;
+  return kept;
+}
 
 }  // namespace
 
 const Problem& problem_of(const ckgen_problem& problem) noexcept {
-  constexpr auto most = static_cast<std::uint32_t>(Strategy::tree) + 1;
-  static thread_local Kept kept;
-  const bool is_second = problem.size >= offsetof(ckgen_problem, fmha);
-  const bool is_third = problem.size >= offsetof(ckgen_problem, num_threads);
-  Problem& out = kept.of(problem.signature);
-  out.shape(problem.m, problem.n, problem.k)
-      .batch(problem.batch)
-      .deterministic(problem.deterministic != 0)
-      .strategy(static_cast<Strategy>(std::min(static_cast<std::uint32_t>(problem.strategy), most)))
-      .routing(is_second ? routing_of(problem.experts, problem.top_k) : Routing{})
-      .block_m(is_second ? problem.block_m : 0)
-      .batch_invariant(is_second && problem.batch_invariant != 0)
-      .num_threads(problem.size >= sizeof problem ? problem.num_threads : 0);
-  if (is_second && problem.groups != nullptr) {
-    out.groups(problem.groups->value);
-    kept.is_plain = false;
-  }
-  if (is_third && problem.fmha != nullptr) {
-    out.fmha(fmha_shape_of(*problem.fmha));
-    kept.is_plain = false;
-  }
-  return out;
+  return kept_of_thread().of(problem);
 }
 
 namespace {

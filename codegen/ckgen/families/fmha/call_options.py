@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from ckgen.families.common.said import Said
 
 
 @dataclass(frozen=True, slots=True)
-class FmhaOptions:
+class FmhaOptions(Said):
     """signature: canonical name; without it, tensors and options say what it is.
 
     scale: of the scores; 1 / sqrt(hdim_q) where it is None. causal: the mask that ends at the last key. window: (left,
@@ -17,7 +20,7 @@ class FmhaOptions:
     """
 
     signature: str | None = None
-    dtype: str | None = None
+    dtype: Any = None
     scale: float | None = None
     causal: bool = False
     window: tuple[int, int] | None = None

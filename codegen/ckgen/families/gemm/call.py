@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ckgen.families.common.call import At, Called, OperationCall, Result, Views, need, refuse_beside
+from ckgen.families.common.said import Said
 from ckgen.families.gemm.call_scales import scale_fields, scheme_of
 from ckgen.families.gemm.enums import MAX_D, EpilogueOp, Layout, Op
 from ckgen.families.gemm.signature import GemmSignature, parse_of_op
@@ -22,16 +23,16 @@ _WIDE = frozenset({DType.FP16, DType.BF16, DType.FP32, DType.FP64})
 
 
 @dataclass(frozen=True, slots=True)
-class GemmOptions:
+class GemmOptions(Said):
     """What a call says beside tensors. signature: canonical name or alias; without it, tensors say what it is.
 
-    dtype: of C where `out` is left out. quant: a word of Quant, where scales fit several. epilogue: words of
-    EpilogueOp, applied in order; `add` and `mul` take the next tensor of `d`. preshuffled: B's memory is in the order
-    of ckgen/preshuffle.hpp. mx_scale_shuffled: both scales are in that of shuffle_mx_scale.
+    dtype: of C where `out` is left out, by its name or as a framework's type. quant: a word of Quant, where scales fit
+    several. epilogue: words of EpilogueOp, applied in order; `add` and `mul` take the next tensor of `d`. preshuffled:
+    B's memory is in the order of ckgen/preshuffle.hpp. mx_scale_shuffled: both scales are in that of shuffle_mx_scale.
     """
 
     signature: str | None = None
-    dtype: str | None = None
+    dtype: Any = None
     quant: str | None = None
     epilogue: tuple[str, ...] = ()
     alpha: float = 1.0
@@ -188,12 +189,12 @@ def _made(
     return signature
 
 
-def c_type(out: TensorView | None, said: str | None, a: DType) -> DType:
+def c_type(out: TensorView | None, said: Any, a: DType) -> DType:
     """Of the result: `out`'s, the one said, A's own where it has 16 bits or more, else bf16."""
     if out is not None:
         return dtype_of(out)
     if said is not None:
-        return result_dtype(str(said))
+        return result_dtype(said)
     return a if a in _WIDE else DType.BF16
 
 
@@ -201,7 +202,7 @@ def _epilogue(words: tuple[str, ...]) -> tuple[EpilogueOp, ...]:
     known = [str(op) for op in EpilogueOp]
     for word in words:
         if word not in known:
-            raise UsageError(f"epilogue has {word!r}, and its steps are {', '.join(known)}")
+            raise UsageError(f"epilogue has {word!r}, and its steps, in a list, are {', '.join(known)}")
     return tuple(EpilogueOp(word) for word in words)
 
 

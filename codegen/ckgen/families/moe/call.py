@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.call import At, Called, OperationCall, Result, Views, need, refuse_beside
+from ckgen.families.common.said import Said
 from ckgen.families.gemm.call import c_type, packing
 from ckgen.families.gemm.call_scales import E8M0_NAMES, ceil_div, quant_said
 from ckgen.families.gemm.enums import (
@@ -34,7 +35,7 @@ from ckgen.tensors.view import TensorView
 
 
 @dataclass(frozen=True, slots=True)
-class MoeOptions:
+class MoeOptions(Said):
     """What a call says beside tensors. signature: canonical name or alias; without it, tensors say what it is.
 
     dtype: of the result where `out` is left out. activation: silu, gelu or relu. weight_first: the routing weight
@@ -43,7 +44,7 @@ class MoeOptions:
     """
 
     signature: str | None = None
-    dtype: str | None = None
+    dtype: Any = None
     activation: str = "silu"
     weight_first: bool = False
     quant: str | None = None
