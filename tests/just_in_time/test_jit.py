@@ -58,6 +58,13 @@ def test_a_library_is_built_once_for_one_content(built: list[str], tmp_path: Pat
     assert len(set(built)) == 7
 
 
+def test_words_may_come_of_iterators(built: list[str]) -> None:
+    listed = ckgen.jit(**ASKED, kernels=["*_16x16x32"])
+    given = {name: iter([value] if isinstance(value, str) else value) for name, value in ASKED.items()}
+    assert ckgen.jit(**given, kernels=iter(["*_16x16x32"])) == listed
+    assert len(built) == 1
+
+
 def test_names_of_kernels_are_what_the_build_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The lines of CMake that decide what is compiled."""
     from ckgen.build import runtime_library

@@ -112,8 +112,9 @@ def _request(
         raise UsageError("ops, signatures and kernels are lists of words, such as ops=['gemm']")
     said = targets if isinstance(targets, str) or targets is None else ",".join(map(str, targets))
     found = parse_targets(said or "native", env={}, archs=load_archs(), native=native_target)
-    families = tuple(family.name for family in families_of(ops)) if tuple(ops) else ()
-    searched = tuple(kernel_sets) or (_BESIDE if tuple(kernels) else ())
+    ops, kernels = tuple(ops), tuple(kernels)
+    families = tuple(family.name for family in families_of(ops)) if ops else ()
+    searched = tuple(kernel_sets) or (_BESIDE if kernels else ())
     asked = [file for one in searched for file in kernel_set_files(Path(one), families or OPS)]
     tables, sets = (tuple(Path(one).resolve() for one in given) for given in (tuning, asked))
     for one in (*tables, *sets):
