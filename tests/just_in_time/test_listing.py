@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +12,7 @@ import ckgen
 from ckgen.cli import cli
 from ckgen.just_in_time.build import _request
 from ckgen.model.diagnostic import Severity
-from ckgen.model.errors import UsageError
+from ckgen.model.errors import InputError, UsageError
 from ckgen.paths import shipped_tables
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
@@ -53,3 +54,12 @@ def test_words_that_nobody_knows() -> None:
         ckgen.kernels(["gemm"], "gfx942", backends=["nobody"])
     with pytest.raises(UsageError, match="unknown op: gem"):
         ckgen.kernels(["gem"], "gfx942")
+    with pytest.raises(UsageError, match="no kernel of these operations and targets fits nobody"):
+        ckgen.kernels(["gemm"], "gfx942:304", signatures=iter(["nobody"]))
+
+
+def test_tables_that_are_wrong(tmp_path: Path) -> None:
+    table = tmp_path / "a8w8_tuned_gemm.csv"
+    table.write_text("cu_num,M,N,K,kernelId,splitK,us,kernelName\n304,many,64,128,1,0,1.0,name\n")
+    with pytest.raises(InputError, match="many"):
+        ckgen.kernels(["gemm"], "gfx942:304", tuning=[table])

@@ -90,8 +90,9 @@ def jit(
     Built libraries lie in ckgen's cache folder, one for each content of sources, tables, compiler and request; several
     processes build one once. Where CKGEN_DISABLE_JIT is set, only what is built already is loaded.
 
-    UsageError for words that nobody knows; JitDisabled says what to build ahead of time; JitFailure has the compiler's
-    last words and the file with all of them.
+    UsageError for operations, targets and files that nobody knows; JitDisabled says what to build ahead of time;
+    JitFailure has the last words of the generator, which knows signatures and kernels, or of the compiler, and the file
+    with all of them.
     """
     request = _request(ops, targets, signatures, kernels, tuning, kernel_sets, device_code)
     path = _found(request) or _built(request, say or _to_stderr)

@@ -10,12 +10,16 @@ from ckgen import paths
 from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
 from ckgen.families.registry import families_of
 from ckgen.model.backend import Backend
-from ckgen.model.errors import UsageError
+from ckgen.model.diagnostic import Severity
+from ckgen.model.errors import InputError, UsageError
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs import load_archs
 from ckgen.specs.native import native_target
 from ckgen.specs.targets import parse_targets
+
+_OF_OTHER_TARGETS = "K009"
+"""A shipped set that has no kernel for the targets: it is searched all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,10 @@ def kernels(
     """Of ops, by default all, on targets as `--targets` takes them, by default this machine's own.
 
     signatures, kernels: patterns of canonical names and of the tables' kernel names. tuning: in place of the shipped
-    tables. backends: words of `--backend`. UsageError for what nobody knows; InputError for tables that are wrong.
+    tables. backends: words of `--backend`. UsageError for what nobody knows, and for patterns that fit no kernel;
+    InputError for tables that are wrong.
     """
+    signatures, kernels = tuple(signatures), tuple(kernels)
     chosen = frozenset(family.name for family in families_of(ops))
     known = {str(one) for one in Backend}
     wanted = frozenset(backends)
@@ -57,12 +63,17 @@ def kernels(
             ops=chosen,
             tuning=layers or paths.shipped_tables(),
             kernel_sets=tuple(file for name in SHIPPED for file in kernel_set_files(Path(name), chosen)),
-            signatures=tuple(signatures),
-            kernels=tuple(kernels),
+            signatures=signatures,
+            kernels=kernels,
             backends=wanted,
         ),
         archs,
     )
+    wrong = [one for one in plan.diagnostics if one.severity is Severity.ERROR and one.code != _OF_OTHER_TARGETS]
+    if wrong:
+        raise InputError(wrong)
+    if not plan.instances and not wanted and (asked := [*signatures, *kernels]):
+        raise UsageError(f"no kernel of these operations and targets fits {', '.join(asked)}")
     return tuple(
         Kernel(one.name, one.id, str(one.signature.op), one.signature.canonical(), str(one.backend), tuple(one.archs))
         for one in plan.instances
