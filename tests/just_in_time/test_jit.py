@@ -11,6 +11,7 @@ import pytest
 import ckgen
 from ckgen.build.packages.place import CACHE
 from ckgen.just_in_time import JitDisabled, JitFailure, build, content
+from ckgen.just_in_time.planned import planned
 from ckgen.model.diagnostic import Diagnostic, Location
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
@@ -20,10 +21,11 @@ ASKED = {"ops": ["gemm"], "targets": "gfx942:304", "signatures": ["gemm_bf16_rcr
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A cache of the test's own, and neither sources nor libraries of the size of the real ones."""
+    """A cache of the test's own, and neither sources, plans nor libraries of the size of the real ones."""
     monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
     monkeypatch.delenv(build.DISABLE, raising=False)
     monkeypatch.setattr(content, "own_sources", lambda: "sources")
+    monkeypatch.setattr(build, "planned", lambda options: None)
     monkeypatch.setattr(build.Library, "load", lambda path, *rest, **more: (path, path.read_text(), *rest, more))
 
 
@@ -160,6 +162,18 @@ def test_wrong_words_are_refused_before_anything_is_built(built: list[str], tmp_
     with pytest.raises(Exception, match="gfx000"):
         ckgen.jit(["gemm"], "gfx000")
     assert not built
+
+
+def test_a_signature_that_fits_nothing_is_refused_beside_one_that_does(
+    built: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "planned", planned)
+    words = {"signatures": ["gemm_bf16_rcr", "gemm_bf16_rrc"]}
+    with pytest.raises(UsageError, match=r"'gemm_bf16_rrc' fits none of .*the nearest are"):
+        ckgen.jit(**ASKED | words)
+    assert not built
+    ckgen.jit(**ASKED)
+    assert len(built) == 1
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ckgen import paths
 from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.families.kernel_sets import OPS, SHIPPED, kernel_set_files
 from ckgen.families.registry import families_of
 from ckgen.just_in_time.content import content_of
 from ckgen.just_in_time.errors import JitDisabled, JitFailure
+from ckgen.just_in_time.planned import planned
 from ckgen.model.errors import InputError, UsageError
 from ckgen.model.target import Target
+from ckgen.plan.options import PlanOptions
 from ckgen.runtime import Library
 from ckgen.specs import load_archs
 from ckgen.specs.native import native_device, native_target
@@ -50,6 +53,17 @@ class Request:
         counted = (str(len(self.tuning)), str(len(self.kernel_sets)))
         words = ("\n".join(one) for one in (*lists, counted))
         return content_of(words, (*self.tuning, *self.kernel_sets))
+
+    def options(self) -> PlanOptions:
+        """What the generator is asked for."""
+        return PlanOptions(
+            targets=self.targets,
+            ops=frozenset(self.ops or OPS),
+            tuning=self.tuning or paths.shipped_tables(),
+            kernel_sets=self.kernel_sets,
+            signatures=self.signatures,
+            kernels=self.kernels,
+        )
 
     def ahead_of_time(self) -> str:
         """The lines of CMake that build it without jit."""
@@ -90,9 +104,9 @@ def jit(
     Built libraries lie in ckgen's cache folder, one for each content of sources, tables, compiler and request; several
     processes build one once. Where CKGEN_DISABLE_JIT is set, only what is built already is loaded.
 
-    UsageError for operations, targets and files that nobody knows; JitDisabled says what to build ahead of time;
-    JitFailure has the last words of the generator, which knows signatures and kernels, or of the compiler, and the file
-    with all of them.
+    UsageError for operations, targets and files that nobody knows, and for signatures and kernels that fit nothing;
+    InputError for tables that are wrong; JitDisabled says what to build ahead of time; JitFailure has the last words of
+    the generator or the compiler, and the file with all of them.
     """
     request = _request(ops, targets, signatures, kernels, tuning, kernel_sets, device_code)
     path = _found(request) or _built(request, say or _to_stderr)
@@ -168,6 +182,7 @@ def _built(request: Request, say: Callable[[str], None]) -> Path:
     with _locked(project.folder):
         if (found := _found(request)) is not None:  # by another process, meanwhile
             return found
+        planned(request.options())
         try:
             made = build_runtime(project, say, log)
         except InputError as error:

@@ -9,17 +9,13 @@ from pathlib import Path
 from ckgen import paths
 from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
 from ckgen.families.registry import families_of
+from ckgen.just_in_time.planned import planned
 from ckgen.model.backend import Backend
-from ckgen.model.diagnostic import Severity
-from ckgen.model.errors import InputError, UsageError
+from ckgen.model.errors import UsageError
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
 from ckgen.specs import load_archs
 from ckgen.specs.native import native_target
 from ckgen.specs.targets import parse_targets
-
-_OF_OTHER_TARGETS = "K009"
-"""A shipped set that has no kernel for the targets: it is searched all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +51,18 @@ def kernels(
     wanted = frozenset(backends)
     if wanted - known:
         raise UsageError(f"unknown backend: {', '.join(sorted(wanted - known))} (known: {', '.join(sorted(known))})")
-    archs = load_archs()
     layers = tuple(map(Path, tuning))
-    plan = make_plan(
+    plan = planned(
         PlanOptions(
-            targets=parse_targets(targets or "native", env={}, archs=archs, native=native_target),
+            targets=parse_targets(targets or "native", env={}, archs=load_archs(), native=native_target),
             ops=chosen,
             tuning=layers or paths.shipped_tables(),
             kernel_sets=tuple(file for name in SHIPPED for file in kernel_set_files(Path(name), chosen)),
             signatures=signatures,
             kernels=kernels,
             backends=wanted,
-        ),
-        archs,
+        )
     )
-    wrong = [one for one in plan.diagnostics if one.severity is Severity.ERROR and one.code != _OF_OTHER_TARGETS]
-    if wrong:
-        raise InputError(wrong)
     if not plan.instances and not wanted and (asked := [*signatures, *kernels]):
         raise UsageError(f"no kernel of these operations and targets fits {', '.join(asked)}")
     return tuple(
