@@ -16,15 +16,9 @@ GemmTraits traits_of(Quant quant = Quant::none) {
   return {DType::fp32, DType::fp32, DType::fp32, DType::fp32, Layout::rcr, quant, false, false};
 }
 
-/// Tiles of 6 x 16 in blocks of 64 x 64 x 256, on four threads.
+/// Tiles of 6 x 16 in blocks of 64 x 64 x 256.
 Blocking blocking_of(std::int64_t split) {
-  return {&kIsaV3, PackKind::f32, 6, 16, 64, 64, 256, split, 0, 4, false};
-}
-
-Geometry geometry(const Sizes& size, int threads = 4) {
-  Blocking blocking = blocking_of(size.k);
-  blocking.threads = threads;
-  return make_geometry(traits_of(), blocking, size);
+  return {&kIsaV3, PackKind::f32, 6, 16, 64, 64, 256, split, 0, 1, false};
 }
 
 TEST(HostGeometry, TheSmallestTileThatNeedsNoMorePanelsIsPicked) {
@@ -49,80 +43,41 @@ TEST(HostGeometry, TheSmallestTileThatNeedsNoMorePanelsIsPicked) {
   EXPECT_EQ(pick_micro(kIsaV3.menu[static_cast<int>(PackKind::f32)], 0, 16, 1), nullptr);
 }
 
-// Below 1e6 operations one thread; products of a batch below 5e7 each are shared out whole.
-TEST(HostGeometry, ThreadsShareAProductOrTheBatch) {
-  struct Row {
-    Sizes size;
-    int threads, of_one, together;
-  };
-  for (const Row& x :
-       {Row{{100, 100, 49, 1}, 4, 1, 1}, Row{{100, 100, 50, 1}, 4, 4, 1}, Row{{100, 100, 50, 1}, 0, 1, 1},
-        Row{{64, 64, 64, 1}, 4, 1, 1}, Row{{64, 64, 64, 2}, 4, 1, 2}, Row{{64, 64, 64, 3}, 4, 1, 3},
-        Row{{64, 64, 64, 8}, 4, 1, 4}, Row{{64, 64, 64, 8}, 2, 1, 2}, Row{{64, 64, 64, 8}, 1, 1, 1},
-        Row{{500, 500, 99, 2}, 4, 1, 2}, Row{{500, 500, 100, 2}, 4, 4, 1}, Row{{500, 500, 100, 9}, 1, 1, 1}}) {
-    SCOPED_TRACE(testing::Message() << x.size.m << " " << x.size.k << " batch " << x.size.batch << " on " << x.threads);
-    const Geometry g = geometry(x.size, x.threads);
-    EXPECT_EQ(g.threads, x.of_one);
-    EXPECT_EQ(g.instances, x.together);
-    EXPECT_EQ(g.batch_parallel, x.together > 1);
-    EXPECT_EQ(g.problem_bytes, g.slots_offset + g.slot_bytes * static_cast<std::size_t>(x.of_one));
-    EXPECT_EQ(g.bytes, g.problem_bytes * static_cast<std::size_t>(x.together));
-  }
-}
-
 /// Tiles of 14 x 32 in blocks of 112 x 512 x 512.
-Geometry wide_geometry(const Sizes& size, int threads) {
-  return make_geometry(traits_of(), {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, size.k, 0, threads, false}, size);
+Geometry wide_geometry(const Sizes& size) {
+  return make_geometry(traits_of(), {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, size.k, 0, 1, false}, size);
 }
 
-// 512 KiB of B: of few rows 1024 words deep, of more than a block of rows as wide as 512 words deep allow.
-TEST(HostGeometry, PackedColumnsFitTheSecondLevelCache) {
+// 256 KiB of B, 512 words deep, in items as alike as their panels allow.
+TEST(HostGeometry, PackedColumnsFitTheSecondLevelCacheTwice) {
   struct Row {
     Sizes size;
-    int threads;
     std::int64_t columns, depth;
   };
-  for (const Row& x : {Row{{64, 4096, 4096, 1}, 1, 128, 1024}, Row{{113, 4096, 4096, 1}, 1, 256, 512},
-                       Row{{64, 4096, 1000, 1}, 1, 128, 1000}, Row{{64, 4096, 300, 1}, 1, 416, 300},
-                       Row{{500, 4096, 100, 1}, 1, 512, 100}, Row{{64, 40, 9000, 1}, 1, 64, 1024},
-                       Row{{64, 320, 4096, 1}, 1, 128, 1024}, Row{{1000, 768, 3072, 1}, 1, 256, 512}}) {
-    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k << " on " << x.threads);
-    const Geometry g = wide_geometry(x.size, x.threads);
+  for (const Row& x :
+       {Row{{64, 4096, 4096, 1}, 128, 512}, Row{{113, 4096, 4096, 1}, 128, 512}, Row{{64, 4096, 1000, 1}, 128, 512},
+        Row{{64, 4096, 300, 1}, 192, 300}, Row{{500, 4096, 100, 1}, 512, 100}, Row{{64, 40, 9000, 1}, 64, 512},
+        Row{{64, 320, 4096, 1}, 128, 512}, Row{{1000, 768, 3072, 1}, 128, 512}}) {
+    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k);
+    const Geometry g = wide_geometry(x.size);
     EXPECT_EQ(g.item_n * 32, x.columns);
+    EXPECT_EQ(g.across, ceil_div(g.n_panels, g.item_n));
     EXPECT_EQ(g.depth, x.depth);
     EXPECT_EQ(g.one_pass, x.size.k <= x.depth);
   }
 }
 
-TEST(HostGeometry, EveryThreadHasAsManyItems) {
-  struct Row {
-    Sizes size;
-    int threads;
-    std::int64_t columns, rows, items;  // of an item, and how many there are
-  };
-  for (const Row& x : {Row{{64, 640, 1024, 1}, 2, 128, 65, 6}, Row{{128, 128, 8192, 1}, 2, 32, 130, 4},
-                       Row{{64, 768, 4096, 1}, 2, 128, 65, 6}, Row{{1024, 32, 1024, 1}, 2, 32, 266, 4},
-                       Row{{1024, 1024, 1024, 1}, 16, 32, 1036, 32}, Row{{4096, 64, 512, 1}, 8, 32, 518, 16},
-                       Row{{60, 32, 4096, 1}, 4, 32, 60, 1}}) {
-    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k << " on " << x.threads);
-    const Geometry g = wide_geometry(x.size, x.threads);
-    EXPECT_EQ(g.item_n * 32, x.columns);
-    EXPECT_EQ(g.item_m * g.micro->mr, x.rows);
-    EXPECT_EQ(g.across * ceil_div(g.m_panels, g.item_m), x.items);
-  }
-}
-
-// 32 MiB of packed A; where K takes several passes, 2 MiB of accumulators; never less than a panel.
+// 8 MiB of packed A; where K takes several passes, 2 MiB of accumulators; never less than a panel.
 TEST(HostGeometry, AsManyRowsArePackedAsTheBudgetsHold) {
   struct Row {
     Sizes size;
     std::int64_t rows, mr, panels, tail;
   };
   for (const Row& x : {Row{{100, 500, 300, 1}, 104, 13, 8, 10}, Row{{5000, 500, 300, 1}, 5012, 14, 358, 2},
-                       Row{{5000, 500, 3000, 1}, 1918, 14, 358, 2}, Row{{100, 500, 200000, 1}, 28, 14, 8, 2},
-                       Row{{20, 500, 20000000, 1}, 14, 14, 2, 6}}) {
+                       Row{{5000, 500, 3000, 1}, 686, 14, 358, 2}, Row{{5000, 500, 600, 1}, 3486, 14, 358, 2},
+                       Row{{100, 500, 60000, 1}, 28, 14, 8, 2}, Row{{20, 500, 20000000, 1}, 14, 14, 2, 6}}) {
     SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " x " << x.size.k);
-    const Geometry g = wide_geometry(x.size, 1);
+    const Geometry g = wide_geometry(x.size);
     EXPECT_EQ(g.micro->mr, x.mr);
     EXPECT_EQ(g.tail->mr, x.tail);
     EXPECT_EQ(g.m_panels, x.panels);
@@ -134,7 +89,7 @@ TEST(HostGeometry, AsManyRowsArePackedAsTheBudgetsHold) {
 TEST(HostGeometry, BytesGrowWithTheRows) {
   for (const std::int64_t k : {40, 3000, 300000})
     for (std::size_t before = 0, m = 1; m < 400; ++m) {
-      const std::size_t bytes = wide_geometry({static_cast<std::int64_t>(m), 300, k, 1}, 1).bytes;
+      const std::size_t bytes = wide_geometry({static_cast<std::int64_t>(m), 300, k, 1}).bytes;
       if (m == 113) before = 0;
       EXPECT_GE(bytes, before) << m << " rows, K " << k;
       before = bytes;
@@ -183,7 +138,7 @@ TEST(HostGeometry, GroupsOfKShareAScale) {
 /// What lies where, from the numbers of panels alone.
 void expect_laid_out(const Geometry& g, std::int64_t mr, std::int64_t nr) {
   const std::int64_t acc_ld = g.item_n * nr + 16;
-  const std::int64_t acc_rows = g.one_pass ? std::min<std::int64_t>(g.item_m * mr, 64) : g.item_m * mr;
+  const std::int64_t acc_rows = g.one_pass ? std::min<std::int64_t>(g.m_super * mr, 64) : g.m_super * mr;
   EXPECT_EQ(g.acc_ld, acc_ld);
   const auto follow = [](std::size_t& at, std::size_t found, std::int64_t words, const char* what) {
     EXPECT_EQ(found, at) << what;
@@ -191,13 +146,13 @@ void expect_laid_out(const Geometry& g, std::int64_t mr, std::int64_t nr) {
   };
   std::size_t at = words_bytes(g.m_super * mr, g.words);
   follow(at, g.a_scale_offset, g.m_super * mr * g.groups, "scales of A");
-  EXPECT_EQ(g.slots_offset, at);
+  EXPECT_EQ(g.slot_offset, at);
   at = words_bytes(acc_rows, acc_ld);
   follow(at, g.slot_total_offset, g.splits > 1 ? acc_rows * acc_ld : 0, "sums of all splits");
   follow(at, g.slot_row_offset, g.item_n * nr, "a row");
   follow(at, g.slot_b_offset, g.item_n * nr * g.depth_words, "columns of B");
   follow(at, g.slot_b_scale_offset, g.item_n * nr * g.groups, "an item's scales of B");
-  EXPECT_EQ(g.slot_bytes, at);
+  EXPECT_EQ(g.bytes, g.slot_offset + at);
 }
 
 TEST(HostGeometry, WhatLiesInTheWorkspaceFollowsInItsOrder) {

@@ -1,8 +1,9 @@
 #include "backends/host/driver.hpp"
 
+#include "backends/host/ahead.hpp"
+#include "backends/host/ask.hpp"
 #include "backends/host/fused.hpp"
 #include "backends/host/pack_source.hpp"
-#include "backends/host/threads.hpp"
 #include "ckgen/codecs.hpp"
 #include "ckgen/prepack.hpp"
 #include "ckgen/preshuffle.hpp"
@@ -10,22 +11,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
 
-// Fewer bytes of A are packed sooner than a thread wakes up.
-constexpr std::int64_t kSerialPackBytes = 128 << 10;
-
 // Rows of a tile of C that may lie a power of two apart: they share one set of a first-level cache of eight ways.
 constexpr std::int64_t kRowsOfASet = 7;
 
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
-// One matrix product of the batch or a part of it, in its part of the workspace.
+// A part of one matrix product of the batch.
 class Problem {
  public:
   Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch, const Part& part,
@@ -69,10 +66,6 @@ class Problem {
                batch * (mx_scale_shuffled_ ? shuffled_mx_scale_bytes(rows, g_.groups) : rows * g_.groups);
       default: return base;
     }
-  }
-
-  unsigned char* slot(int index) const noexcept {
-    return workspace_ + g_.slots_offset + g_.slot_bytes * static_cast<std::size_t>(index);
   }
 
   const MicroKernel& micro_of(std::int64_t m_panel) const noexcept {
@@ -145,28 +138,23 @@ class Problem {
   void superblock(std::int64_t m0) noexcept {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
-    const bool serial = m_count * panel_bytes() < kSerialPackBytes;
-    auto pack = [&](std::int64_t i, int) {
+    for (std::int64_t i = 0; i < m_count; ++i) {
       pack_rows(m0 + i, workspace_ + i * panel_bytes());
       gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
-    };
-    parallel_for(m_count, serial ? 1 : g_.threads, std::move(pack), g_.flops);
-    const std::int64_t down = ceil_div(m_count, g_.item_m);
-    auto multiply = [&](std::int64_t i, int index) {
-      Item item{};
-      item.m0 = m0;
-      item.i0 = i % down * g_.item_m;  // m fastest: neighbours read the same columns of B
-      item.j0 = i / down * g_.n_panels / g_.across;
-      item.i_count = std::min(g_.item_m, m_count - item.i0);
-      item.j_count = (i / down + 1) * g_.n_panels / g_.across - item.j0;
-      run_item(item, slot(index));
-    };
-    parallel_for(down * g_.across, g_.threads, std::move(multiply), g_.flops);
+    }
+    const auto first = [&](std::int64_t item) { return item * g_.n_panels / g_.across; };
+    const bool is_last = m0 + m_count == g_.m_panels;
+    for (std::int64_t i = 0; i < g_.across; ++i) {
+      const std::int64_t next = (i + 1) % g_.across;
+      const std::int64_t next_count = is_last && next == 0 ? 0 : first(next + 1) - first(next);
+      run_item({m0, first(i), m_count, first(i + 1) - first(i), first(next), next_count}, workspace_ + g_.slot_offset);
+    }
   }
 
-  // Panels [i0, i0 + i_count) of a superblock that starts at panel m0, by panels [j0, j0 + j_count) of columns.
+  // All panels of a superblock that starts at panel m0, by panels [j0, j0 + j_count) of columns; the columns of the
+  // next item are next_j0 ff.; none follows where next_j_count is 0.
   struct Item {
-    std::int64_t m0, i0, j0, i_count, j_count;
+    std::int64_t m0, j0, i_count, j_count, next_j0, next_j_count;
   };
   // Panels [i0, i0 + i_count) of a superblock, and where their accumulators are.
   struct Block {
@@ -178,7 +166,7 @@ class Problem {
   void each_block(const Item& item, unsigned char* slot, F&& f) const noexcept {
     for (std::int64_t i = 0; i < item.i_count; i += g_.pm) {
       const std::int64_t at = g_.one_pass ? 0 : i * mr_ * g_.acc_ld * 4;
-      f(Block{item.i0 + i, std::min(g_.pm, item.i_count - i), slot + at, slot + g_.slot_total_offset + at});
+      f(Block{i, std::min(g_.pm, item.i_count - i), slot + at, slot + g_.slot_total_offset + at});
     }
   }
 
@@ -193,7 +181,7 @@ class Problem {
     for (std::int64_t s = 0; s < g_.splits; ++s) {
       if (g_.in_place != nullptr) {
         accumulate_in_place(item, s, slot);
-        finish_split(item, {item.i0, item.i_count, slot, slot + g_.slot_total_offset}, s, slot);
+        finish_split(item, {0, item.i_count, slot, slot + g_.slot_total_offset}, s, slot);
         continue;
       }
       const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
@@ -202,12 +190,22 @@ class Problem {
         if (!g_.reads_prepacked)
           pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
                        item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
+        Ahead ahead = after(item, d1);
         each_block(item, slot, [&](const Block& block) {
-          accumulate(item, block, s, d0, d1, slot);
+          accumulate(item, block, s, d0, d1, slot, ahead);
           if (d1 == end) finish_split(item, block, s, slot);
         });
       }
     }
+  }
+
+  // What is read of B after element d1 of an item, by it or by the next one.
+  Ahead after(const Item& item, std::int64_t d1) const noexcept {
+    const bool is_same = d1 < g_.size.k;
+    const std::int64_t column = (is_same ? item.j0 : item.next_j0) * nr_, from = is_same ? d1 : 0;
+    const std::int64_t columns = std::min((is_same ? item.j_count : item.next_j_count) * nr_, g_.size.n - column);
+    if (columns <= 0) return {};
+    return {b_, part_.n0 + column, columns, from, std::min(g_.depth, g_.size.k - from)};
   }
 
   // What follows the last element of K of a split.
@@ -264,7 +262,7 @@ class Problem {
       const std::int64_t first = (item.j0 + j) * nr_ / kPanelColumns;
       last = ceil_div(g_.size.n, kPanelColumns) - 1 - first;
       stride = b_.ld * kPanelColumns;
-      c.base = b_.base + (first * b_.ld + word) * kPanelColumns * 4;
+      c.base = b_.base + ((part_.n0 / kPanelColumns + first) * b_.ld + word) * kPanelColumns * 4;
     } else {
       c.base = slot + g_.slot_b_offset + (j * nr_ / kPanelColumns * stride + packed * kPanelColumns) * 4;
     }
@@ -286,14 +284,24 @@ class Problem {
     return (m_panel + 1) * mr_ <= g_.size.m && (n_panel + 1) * nr_ <= g_.size.n;
   }
 
+  // A tile of C that is stored soon: its lines lie in another core's cache or further off.
+  void ask_for_c(std::int64_t m_panel, std::int64_t n_panel, std::int64_t rows) const noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(c_) +
+                       static_cast<std::uintptr_t>(bytes_of(traits_.c, m_panel * mr_ * ldc_ + n_panel * nr_));
+    const auto row = static_cast<std::uintptr_t>(bytes_of(traits_.c, ldc_)),
+               length = static_cast<std::uintptr_t>(bytes_of(traits_.c, nr_));
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::uintptr_t i = 0; i < length; i += 64) ask_to_write(first + static_cast<std::uintptr_t>(r) * row + i);
+  }
+
   // Adds elements [d0, d1) of K of split s, whose columns of B are packed, to a block.
   void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
-                  unsigned char* slot) const noexcept {
+                  unsigned char* slot, Ahead& ahead) const noexcept {
     const std::int64_t e = elements_per_word(g_.kind), begin = s * g_.split;
     const unsigned of_first = g_.kind == PackKind::i8 ? kFindExcess : 0U;
     alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
     for (std::int64_t k0 = d0; k0 < d1; k0 += g_.kc) {
-      const std::int64_t k1 = std::min(k0 + g_.kc, d1);
+      const std::int64_t k1 = std::min(k0 + g_.kc, d1), words = ceil_div(k1 - k0, e);
       const std::int64_t word = s * g_.split_words + (k0 - begin) / e;
       for (std::int64_t j = 0; j < item.j_count; ++j) {
         const Columns b = columns_of(item, j, word, (k0 - d0) / e, slot);
@@ -307,9 +315,11 @@ class Problem {
             tile = c_ + ((item.m0 + panel) * mr_ * ldc_ + (item.j0 + j) * nr_) * 4;
             ld = ldc_;
           }
+          if (k1 == g_.size.k) ask_for_c(item.m0 + panel, item.j0 + j, micro.mr);
           if (g_.group == 0)
-            micro.run(ceil_div(k1 - k0, e), a, b.base, b.panels, tile, ld,
-                      (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess);
+            micro.run({words, a, b.base, b.panels, tile, ld,
+                       (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess,
+                       ahead.take(words)});
           else
             accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
         }
@@ -328,9 +338,9 @@ class Problem {
     const float* sb = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + j * nr_;
     for (std::int64_t k = slice.k0; k < slice.k1;) {
       const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, slice.k1), done = k - slice.k0;
-      micro.run(next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
-                k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_, sb + q * g_.item_n * nr_,
-                nullptr);
+      micro.run({next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
+                 k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
+                 sb + q * g_.item_n * nr_, nullptr, nullptr});
       k = next;
     }
   }
@@ -439,20 +449,9 @@ class Problem {
 
 }  // namespace
 
-void execute(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept {
-  unsigned char* base = static_cast<unsigned char*>(workspace);
-  parallel_for(
-      g.size.batch, g.instances,
-      [&](std::int64_t i, int index) {
-        auto* c = static_cast<unsigned char*>(args.c) + bytes_of(traits.c, i * args.batch_stride_c);
-        Problem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index)).run();
-      },
-      g.flops);
-}
-
-void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part,
-                  void* workspace) noexcept {
-  Problem(g, traits, args, 0, part, static_cast<unsigned char*>(workspace)).run();
+void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part, void* workspace,
+                  std::int64_t batch) noexcept {
+  Problem(g, traits, args, batch, part, static_cast<unsigned char*>(workspace)).run();
 }
 
 }  // namespace host

@@ -1,10 +1,10 @@
 // The blocked GEMM behind twins and host instances: geometry (what goes where in the workspace) and execution.
 //
-// A is packed once, by all threads. C is cut into items of rows x columns; one thread finishes an item: all splits, all
-// of K, epilogue. It packs its own columns of B, as deep as its second-level cache holds, and uses them for all its
+// One thread finishes a part of C: it packs the rows of A that the part needs once, then goes through the part's
+// columns in items. It packs an item's columns of B, as deep as its second-level cache holds, and uses them for all its
 // rows at once, block by block (block_m x kc of A, which the same cache holds too). So packed B never goes to memory,
-// and items are as tall as their accumulators allow. Every accumulator is a sum over k in ascending order per split, so
-// blocking and threads do not change results.
+// and what one thread packs no other reads: division.hpp shares a product among threads. Every accumulator is a sum
+// over k in ascending order per split, so blocking and threads do not change results.
 #pragma once
 
 #include "backends/host/gemm.hpp"
@@ -55,21 +55,17 @@ struct Geometry {
   std::int64_t split_words, words;  // packed words of a split and of all splits, per row
   std::int64_t depth, depth_words;  // of B that an item packs at once, a multiple of kc or the whole split
   std::int64_t pm;                  // panels of A per block
-  std::int64_t item_m, item_n;      // panels per item, at most
+  std::int64_t item_n;              // panels per item, at most
   std::int64_t across;              // items along N
   std::int64_t m_panels, n_panels;  // of the problem
   std::int64_t m_super;             // panels of A that are packed at once
   std::int64_t groups;              // scale groups of K
   bool one_pass;                    // one depth is all of K: a block is stored before the next one is begun
-  bool batch_parallel;
-  bool reads_prepacked;  // B is not packed: prepacked panels are what the kernel reads
-  double flops;          // of the whole batch
-  int threads;           // of one problem
-  int instances;         // problems of the batch that run at the same time
-  // Byte offsets in one problem's part of the workspace; slot offsets are relative to a slot.
-  std::size_t a_scale_offset, slots_offset;
-  std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset, slot_bytes;
-  std::size_t problem_bytes, bytes;
+  bool reads_prepacked;             // B is not packed: prepacked panels are what the kernel reads
+  // Byte offsets in the workspace; slot offsets are relative to the slot.
+  std::size_t a_scale_offset, slot_offset;
+  std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset;
+  std::size_t bytes;
   std::int64_t acc_ld;
 };
 
@@ -79,10 +75,9 @@ const MicroKernel* pick_micro(const IsaTable::Menu& menu, std::int32_t mr, std::
 // Whether its products are of tile instructions.
 bool has_tiles(const Blocking& blocking) noexcept;
 
-// Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.
+// Of a part of these sizes; the batch is no matter. Precondition: positive sizes (m, n may not be 0), all at most 2^40;
+// blocking validated.
 Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
-
-void execute(const Geometry& geometry, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept;
 
 // Rows m0 ff. and columns n0 ff. of a product that one thread computes: as many as the geometry's sizes say.
 struct Part {
@@ -91,9 +86,9 @@ struct Part {
   const std::int32_t* rows;  // row p of the product is made of row rows[p] of a row-major A and its scales; null: row p
 };
 
-// Precondition: batch 1 and one thread in the geometry; args has the sizes of the whole product (of rows: those of A).
+// Precondition: args has the sizes of the whole product (of rows: those of A). batch: which of its batch.
 void execute_part(const Geometry& geometry, const GemmTraits& traits, const GemmArgs& args, const Part& part,
-                  void* workspace) noexcept;
+                  void* workspace, std::int64_t batch = 0) noexcept;
 
 }  // namespace host
 }  // namespace v1

@@ -3,6 +3,7 @@
 
 #include "backends/host/blocking.hpp"
 #include "backends/host/check_gemm.hpp"
+#include "backends/host/division.hpp"
 #include "backends/host/in_place.hpp"
 #include "backends/host/small_m.hpp"
 #include "backends/host/stream_k.hpp"
@@ -78,9 +79,9 @@ Blocking prepacked_blocking(const GemmTraits& traits, Blocking b, std::int64_t m
 std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
   const Blocking whole = in_place_blocking(traits, blocking, size.m);
   const std::size_t plain =
-      std::max(make_geometry(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
+      std::max(make_division(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
   if (!blocking.dots || !can_prepack(traits.b)) return plain;
-  return std::max(plain, make_geometry(traits, prepacked_blocking(traits, blocking, size.m), size).bytes);
+  return std::max(plain, make_division(traits, prepacked_blocking(traits, blocking, size.m), size).bytes);
 }
 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
@@ -91,7 +92,7 @@ void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args
   if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
   const Blocking whole =
       args.b_prepacked ? prepacked_blocking(traits, blocking, args.m) : in_place_blocking(traits, blocking, args.m);
-  execute(make_geometry(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
+  execute(make_division(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 
 }  // namespace

@@ -10,17 +10,13 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// Packed A should stay near the last-level cache, an item's accumulators and its packed B in the second-level one.
-constexpr std::int64_t kPackedABytes = std::int64_t{32} << 20;
-constexpr std::int64_t kPackedBBytes = std::int64_t{512} << 10;
+// Packed A should stay near a core's part of the last-level cache, an item's accumulators in the second-level one, and
+// its packed B there twice: what is multiplied, and what is asked for meanwhile.
+constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
+constexpr std::int64_t kPackedBBytes = std::int64_t{256} << 10;
 constexpr std::int64_t kAccumulatorBytes = std::int64_t{2} << 20;
-// Runs of B's rows that are read from memory: longer ones than the second are no faster.
-constexpr std::int64_t kLeastDepthWords = 512, kDepthWords = 1024;
-// Items of fewer rows would spend more than a tenth of their time on packing B.
-constexpr std::int64_t kLeastItemRows = 64;
-
-// A batch of problems smaller than this runs one problem per thread.
-constexpr double kSmallProblemFlops = 5e7;
+// Runs of B's rows that are read at a time.
+constexpr std::int64_t kDepthWords = 512;
 
 // What an item of one row of tiles reads of A at a time while it reads prepacked panels of B.
 constexpr std::int64_t kPanelsABytes = std::int64_t{256} << 10;
@@ -40,31 +36,15 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
   return tallest;
 }
 
-// Columns and depth of B that an item packs at once. Many rows read packed A again for every item, so items are wide;
-// of few rows longer runs of B's rows are read faster.
+// Columns and depth of B that an item packs at once.
 void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
-  const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr,
-                     held = kPackedBBytes / (nr * 4);  // panels x words
-  const std::int64_t kc_words = g.kc / e;
-  const auto whole = [&](std::int64_t words) { return std::min(g.split_words, ceil_div(words, kc_words) * kc_words); };
-  const std::int64_t all = whole(kDepthWords), shallow = whole(kLeastDepthWords);
+  const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr, kc_words = g.kc / e;
+  g.depth_words = std::min(g.split_words, ceil_div(kDepthWords, kc_words) * kc_words);
+  g.depth = std::min(g.depth_words * e, g.split);
   const std::int64_t most = std::min(ceil_div(blocking.block_n, nr), g.n_panels);
-  const std::int64_t widest = std::clamp<std::int64_t>(held / (g.size.m > blocking.block_m ? shallow : all), 1, most);
-  std::int64_t items = ceil_div(g.n_panels, widest);
-  if (g.threads > 1) items = ceil_div(std::max<std::int64_t>(items, 2 * g.threads), g.threads) * g.threads;
-  g.across = std::min(items, g.n_panels);
+  const std::int64_t widest = std::clamp<std::int64_t>(kPackedBBytes / (nr * 4 * g.depth_words), 1, most);
+  g.across = ceil_div(g.n_panels, widest);
   g.item_n = ceil_div(g.n_panels, g.across);
-  const std::int64_t deep = std::min(all, std::max(shallow, held / g.item_n / kc_words * kc_words));
-  g.depth = std::min(deep * e, g.split);
-  g.depth_words = ceil_div(g.depth, e);
-}
-
-// Panels of rows per item: all, unless there are threads without an item.
-std::int64_t item_rows(const Geometry& g, std::int64_t mr) noexcept {
-  if (g.threads == 1 || g.across >= g.threads) return g.m_super;
-  const std::int64_t down =
-      std::min(ceil_div(2 * g.threads, g.across), std::max<std::int64_t>(1, g.m_super * mr / kLeastItemRows));
-  return ceil_div(g.m_super, down);
 }
 
 }  // namespace
@@ -92,15 +72,6 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.kind = blocking.kind;
   g.in_place = blocking.in_place;
   g.size = sizes;
-  const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
-  const double all_flops = flops * static_cast<double>(sizes.batch);
-  g.flops = all_flops;
-  int threads = std::max(1, blocking.threads);
-  if (all_flops < kSerialFlops) threads = 1;
-  g.batch_parallel = threads > 1 && sizes.batch > 1 && flops < kSmallProblemFlops;
-  g.threads = g.batch_parallel ? 1 : threads;
-  g.instances = g.batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, sizes.batch)) : 1;
-
   const IsaTable::Menu& menu = blocking.isa->menu[static_cast<int>(g.kind)];
   const std::int64_t nr = blocking.nr, e = elements_per_word(g.kind);
   g.split = std::max<std::int64_t>(1, std::min(blocking.split, sizes.k));
@@ -137,17 +108,16 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
     g.tail = g.micro;
     g.pm = g.m_super;
   }
-  g.item_m = item_rows(g, mr);
 
   std::size_t at = words_bytes(g.m_super * mr, g.words);
   g.a_scale_offset = at;
   at += words_bytes(g.m_super * mr, g.groups);
-  g.slots_offset = at;
+  g.slot_offset = at;
 
   // Of a block the most that its rows can be, so that fewer rows never need more.
   const std::int64_t block_rows =
-      std::min(g.item_m * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
-  const std::int64_t acc_rows = g.one_pass ? block_rows : g.item_m * mr;
+      std::min(g.m_super * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
+  const std::int64_t acc_rows = g.one_pass ? block_rows : g.m_super * mr;
   std::size_t slot = words_bytes(acc_rows, g.acc_ld);
   g.slot_total_offset = slot;
   if (g.splits > 1) slot += words_bytes(acc_rows, g.acc_ld);
@@ -157,9 +127,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   if (!g.reads_prepacked && g.in_place == nullptr) slot += words_bytes(g.item_n * nr, g.depth_words);
   g.slot_b_scale_offset = slot;
   slot += words_bytes(g.item_n * nr, g.groups);
-  g.slot_bytes = slot;
-  g.problem_bytes = g.slots_offset + g.slot_bytes * static_cast<std::size_t>(g.threads);
-  g.bytes = g.problem_bytes * static_cast<std::size_t>(g.instances);
+  g.bytes = g.slot_offset + slot;
   return g;
 }
 

@@ -35,16 +35,16 @@ constexpr TileConfig kWhole{kGrain};
 // Tile numbers are part of an instruction, so that products are written out. The asm of GCC's tile intrinsics does not
 // say that it reads memory: what is stored before stays before.
 template <int MR>
-void micro_bf16(std::int64_t words, const void* a_panel, const void* b, const std::int64_t* b_panels, void* acc,
-                std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
+void micro_bf16(const MicroCall& call) {
   constexpr bool kTwoRows = MR == 2 * kRows;
   static_assert(kTwoRows || MR == kRows);
-  const auto* a = static_cast<const unsigned char*>(a_panel);
-  const auto* left = static_cast<const unsigned char*>(b) + b_panels[0] * 4;
-  const auto* right = static_cast<const unsigned char*>(b) + b_panels[1] * 4;
-  auto* c = static_cast<unsigned char*>(acc);
+  const std::int64_t words = call.words, ld = call.ld;
+  const auto* a = static_cast<const unsigned char*>(call.a);
+  const auto* left = static_cast<const unsigned char*>(call.b) + call.panels[0] * 4;
+  const auto* right = static_cast<const unsigned char*>(call.b) + call.panels[1] * 4;
+  auto* c = static_cast<unsigned char*>(call.acc);
   auto* below = c + kRows * ld * 4;
-  bool has_sums = (flags & kAccumulate) != 0;
+  bool has_sums = (call.flags & kAccumulate) != 0;
   for (std::int64_t k = 0; k < words;) {
     const bool is_whole = words - k >= kGrain;
     const std::int64_t step = is_whole ? kGrain : words - k, end = is_whole ? words - words % kGrain : words;

@@ -100,6 +100,21 @@ inline void prefetch_ahead(const void* a) {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(a) + kAheadOfA));
 }
 
+// body(k) for each step of a call, and a line asked for that is needed later, no nearer than the second-level cache.
+template <class Body>
+[[gnu::always_inline]] inline void each_step(const MicroCall& call, const Body& body) {
+  constexpr std::int64_t kLineBytes = 64;
+  const unsigned char* const* ahead = call.ahead;
+  for (std::int64_t k = 0; k < call.words;) {
+    const std::int64_t end = call.words - k < kAheadWords ? call.words : k + kAheadWords;
+    const unsigned char* line = ahead == nullptr ? static_cast<const unsigned char*>(call.b) : *ahead++;
+    for (; k < end; ++k, line += kLineBytes) {
+      __builtin_prefetch(line, 0, 2);
+      body(k);
+    }
+  }
+}
+
 // NV vectors of B, in panels of kPanelColumns columns.
 template <typename T, int NV>
 class Columns {
@@ -120,17 +135,17 @@ class Columns {
 };
 
 template <int MR, int NV>
-void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-               std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale, std::int32_t*) {
-  const float* a = static_cast<const float*>(a_panel);
-  const Columns<float, NV> b(b_panel, b_panels);
-  float* c = static_cast<float*>(acc);
+void micro_f32(const MicroCall& call) {
+  const float* a = static_cast<const float*>(call.a);
+  const Columns<float, NV> b(call.b, call.panels);
+  float* c = static_cast<float*>(call.acc);
+  const std::int64_t ld = call.ld;
   VecF sum[MR][NV];
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
-  for (std::int64_t k = 0; k < words; ++k) {
+    for (int j = 0; j < NV; ++j) sum[i][j] = call.flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
+  each_step(call, [&](std::int64_t k) __attribute__((always_inline)) {
     prefetch_ahead(a);
     VecF bv[NV];
 #pragma GCC unroll 8
@@ -142,15 +157,15 @@ void micro_f32(std::int64_t words, const void* a_panel, const void* b_panel, con
       for (int j = 0; j < NV; ++j) sum[i][j] = fma_f(av, bv[j], sum[i][j]);
     }
     a += MR;
-  }
+  });
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) {
       VecF v = sum[i][j];
-      if (flags & kScaled) {
-        v = mul_f(mul_f(v, broadcast_f(a_scale[i])), load_f(b_scale + j * kLanes));
-        if (flags & kAccumulate) v = add_f(v, load_f(c + i * ld + j * kLanes));
+      if (call.flags & kScaled) {
+        v = mul_f(mul_f(v, broadcast_f(call.a_scale[i])), load_f(call.b_scale + j * kLanes));
+        if (call.flags & kAccumulate) v = add_f(v, load_f(c + i * ld + j * kLanes));
       }
       store_f(c + i * ld + j * kLanes, v);
     }
@@ -186,36 +201,35 @@ template <int MR, int NV>
 }
 
 template <int MR, int NV>
-void micro_i16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-               std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
-  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_panels);
-  std::int32_t* c = static_cast<std::int32_t*>(acc);
+void micro_i16(const MicroCall& call) {
+  const std::int32_t* a = static_cast<const std::int32_t*>(call.a);
+  const Columns<std::int32_t, NV> b(call.b, call.panels);
+  std::int32_t* c = static_cast<std::int32_t*>(call.acc);
   VecI sum[MR][NV];
-  load_sums(c, ld, flags, sum);
-  for (std::int64_t k = 0; k < words; ++k) {
+  load_sums(c, call.ld, call.flags, sum);
+  each_step(call, [&](std::int64_t k) __attribute__((always_inline)) {
     prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) bv[j] = load_i(b.at(j, k));
     add_dots(a, bv, sum);
     a += MR;
-  }
-  store_sums(c, ld, sum);
+  });
+  store_sums(c, call.ld, sum);
 }
 #else
 template <int MR, int NV>
-void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-                std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
-  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_panels);
-  float* c = static_cast<float*>(acc);
+void micro_bf16(const MicroCall& call) {
+  const std::int32_t* a = static_cast<const std::int32_t*>(call.a);
+  const Columns<std::int32_t, NV> b(call.b, call.panels);
+  float* c = static_cast<float*>(call.acc);
+  const std::int64_t ld = call.ld;
   VecF sum[MR][NV];
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = (flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
-  for (std::int64_t k = 0; k < words; ++k) {
+    for (int j = 0; j < NV; ++j) sum[i][j] = (call.flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
+  each_step(call, [&](std::int64_t k) __attribute__((always_inline)) {
     prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
@@ -227,7 +241,7 @@ void micro_bf16(std::int64_t words, const void* a_panel, const void* b_panel, co
       for (int j = 0; j < NV; ++j) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)bv[j], (__m512bh)av);
     }
     a += MR;
-  }
+  });
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8

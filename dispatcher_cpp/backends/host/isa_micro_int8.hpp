@@ -15,15 +15,16 @@ namespace {
 
 #if CKGEN_HOST_LEVEL >= 5
 template <int MR, int NV, bool FINDS_EXCESS>
-[[gnu::always_inline]] inline void add_bytes(std::int64_t words, const std::int32_t* a,
-                                             const Columns<std::int32_t, NV>& b, std::int32_t* c, std::int64_t ld,
-                                             unsigned flags, std::int32_t* excess) {
+[[gnu::always_inline]] inline void add_bytes(const MicroCall& call) {
+  const std::int32_t* a = static_cast<const std::int32_t*>(call.a);
+  const Columns<std::int32_t, NV> b(call.b, call.panels);
+  std::int32_t* c = static_cast<std::int32_t*>(call.acc);
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(0x80));
   VecI sum[MR][NV], found[NV];
 #pragma GCC unroll 8
   for (int j = 0; j < NV; ++j) found[j] = zero_i();
-  load_sums(c, ld, flags, sum);
-  for (std::int64_t k = 0; k < words; ++k) {
+  load_sums(c, call.ld, call.flags, sum);
+  each_step(call, [&](std::int64_t k) __attribute__((always_inline)) {
     prefetch_ahead(a);
     VecI bv[NV];
 #pragma GCC unroll 8
@@ -38,29 +39,25 @@ template <int MR, int NV, bool FINDS_EXCESS>
       for (int j = 0; j < NV; ++j) sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], av, bv[j]);
     }
     a += MR;
-  }
+  });
 #pragma GCC unroll 8
   for (int j = 0; j < NV; ++j) {
     if constexpr (FINDS_EXCESS)
-      store_i(excess + j * kLanes, found[j]);
+      store_i(call.excess + j * kLanes, found[j]);
     else
-      found[j] = load_i(excess + j * kLanes);
+      found[j] = load_i(call.excess + j * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) sum[i][j] = _mm512_sub_epi32(sum[i][j], found[j]);
   }
-  store_sums(c, ld, sum);
+  store_sums(c, call.ld, sum);
 }
 
 template <int MR, int NV>
-void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-              std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t* excess) {
-  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_panels);
-  std::int32_t* c = static_cast<std::int32_t*>(acc);
-  if (flags & kFindExcess)
-    add_bytes<MR, NV, true>(words, a, b, c, ld, flags, excess);
+void micro_i8(const MicroCall& call) {
+  if (call.flags & kFindExcess)
+    add_bytes<MR, NV, true>(call);
   else
-    add_bytes<MR, NV, false>(words, a, b, c, ld, flags, excess);
+    add_bytes<MR, NV, false>(call);
 }
 #else
 // Even and odd bytes of words, as int16.
@@ -95,16 +92,15 @@ struct Widened {
 };
 
 template <int MR, int NV>
-void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, const std::int64_t* b_panels, void* acc,
-              std::int64_t ld, unsigned flags, const float*, const float*, std::int32_t*) {
-  const std::int32_t* a = static_cast<const std::int32_t*>(a_panel);
-  const Columns<std::int32_t, NV> b(b_panel, b_panels);
-  std::int32_t* c = static_cast<std::int32_t*>(acc);
+void micro_i8(const MicroCall& call) {
+  const std::int32_t* a = static_cast<const std::int32_t*>(call.a);
+  const Columns<std::int32_t, NV> b(call.b, call.panels);
+  std::int32_t* c = static_cast<std::int32_t*>(call.acc);
   VecI sum[MR][NV];
-  load_sums(c, ld, flags, sum);
+  load_sums(c, call.ld, call.flags, sum);
   Widened<MR> wide;
-  for (std::int64_t k = 0; k < words;) {
-    const std::int64_t end = words - k < kWidened ? words : k + kWidened;
+  for (std::int64_t k = 0; k < call.words;) {
+    const std::int64_t end = call.words - k < kWidened ? call.words : k + kWidened;
     wide.fill(a + k * MR, (end - k) * MR);
     for (const std::int32_t *even = wide.bytes[0], *odd = wide.bytes[1]; k < end; ++k, even += MR, odd += MR) {
       VecI bv[NV];
@@ -116,7 +112,7 @@ void micro_i8(std::int64_t words, const void* a_panel, const void* b_panel, cons
       add_dots(odd, bv, sum);
     }
   }
-  store_sums(c, ld, sum);
+  store_sums(c, call.ld, sum);
 }
 #endif
 

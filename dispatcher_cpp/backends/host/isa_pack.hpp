@@ -5,6 +5,7 @@
 #include "backends/host/isa_elements.hpp"
 #include "backends/host/isa_pack_blocks.hpp"
 #include "backends/host/isa_pack_bytes.hpp"
+#include "backends/host/isa_pack_lines.hpp"
 #include "backends/host/isa_prepacked.hpp"
 #include "backends/host/isa_table.hpp"
 #include "backends/host/isa_transpose.hpp"
@@ -196,59 +197,6 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
     copy_run(row, half, (n + 1) / 2 * 4);
   }
 }
-
-#if CKGEN_HOST_LEVEL >= 4
-template <DType T, PackKind KIND>
-constexpr bool packs_as_it_is() {
-  return (T == DType::fp32 && KIND == PackKind::f32) || (T == DType::bf16 && KIND == PackKind::bf16) ||
-         KIND == PackKind::i8;
-}
-
-// What is packed as it is goes from memory through registers into the panel, a cache line of each row at a time.
-template <DType T, PackKind KIND>
-void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
-                std::int64_t length, std::uint32_t* panel) {
-  constexpr std::int64_t e = elements_per_word(KIND), kLine = 16 * e, kAhead = 512;  // elements, bytes
-  const __m512i added =
-      KIND == PackKind::i8 ? _mm512_set1_epi32(static_cast<int>(added_to_bytes(s))) : _mm512_setzero_si512();
-  const unsigned char* rows[kMaxWidth];
-  for (std::int64_t r = 0; r < count; ++r)
-    rows[r] = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * (4 / e);
-  // Where a line of what comes soon is, counted from one of now: further on, or in the rows of the next panel.
-  const std::int64_t run = length * (4 / e), jump = width * s.ld * (4 / e) - run;
-  for (std::int64_t k = 0; k < length; k += kLine) {
-    const std::int64_t take = least(kLine, length - k);
-    const std::int64_t ahead = kAhead + (k * (4 / e) + kAhead < run ? 0 : jump);
-    const __mmask64 there = ~std::uint64_t{0} >> (64 - take * (4 / e));
-    for (int r = 0; r < width; r += 16) {
-      __m512i v[16];
-#pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) {
-        v[i] = added;
-        if (r + i >= count) continue;
-        const unsigned char* line = rows[r + i] + k * (4 / e);
-        v[i] = take == kLine ? _mm512_loadu_si512(line) : _mm512_maskz_loadu_epi8(there, line);
-        if constexpr (KIND == PackKind::i8) v[i] = _mm512_xor_si512(v[i], added);
-        __builtin_prefetch(
-            reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(line) + static_cast<std::uintptr_t>(ahead)));
-      }
-      transpose16(v);
-      std::uint32_t* out = panel + k / e * width + r;
-      const int lanes = width - r < 16 ? width - r : 16;
-      const int words = static_cast<int>((take + e - 1) / e);
-      const __mmask16 live = static_cast<__mmask16>((1u << lanes) - 1);
-#pragma GCC unroll 16
-      for (int w = 0; w < 16; ++w) {  // constant indices alone keep v in registers
-        if (w >= words) break;
-        if (lanes == 16)
-          _mm512_storeu_si512(out + w * width, v[w]);
-        else
-          _mm512_mask_storeu_epi32(out + w * width, live, v[w]);
-      }
-    }
-  }
-}
-#endif
 
 template <DType T, PackKind KIND>
 void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,

@@ -35,17 +35,30 @@ constexpr bool has_int_sums(PackKind kind) noexcept {
 inline constexpr int kPanelColumns = 16;
 inline constexpr int kMostPanels = 4;  // of the widest tile
 
-// acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and panels of B: columns
-// kPanelColumns * i ff. are [words][kPanelColumns] from word b_panels[i] of b on.
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
   kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
   kFindExcess = 4,  // i8 only: write `excess`; otherwise it is what a call with these words and columns wrote
 };
-// excess[j], of i8 at levels with VNNI: 128 times the sum of column j over these words, for 128 is added to A there.
-using MicroFn = void (*)(std::int64_t words, const void* a, const void* b, const std::int64_t* b_panels, void* acc,
-                         std::int64_t ld, unsigned flags, const float* a_scale, const float* b_scale,
-                         std::int32_t* excess);
+// acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and panels of B: columns
+// kPanelColumns * i ff. are [words][kPanelColumns] from word panels[i] of b on.
+struct MicroCall {
+  std::int64_t words;
+  const void* a;
+  const void* b;
+  const std::int64_t* panels;
+  void* acc;
+  std::int64_t ld;
+  unsigned flags;
+  const float *a_scale, *b_scale;
+  // Of i8 at levels with VNNI: 128 times the sum of each column over these words, for 128 is added to A there.
+  std::int32_t* excess;
+  // Where lines are that are needed later, one for each step: kAheadWords in a row from each of these addresses, as
+  // many as there are steps. Null: none. Kernels may do without.
+  const unsigned char* const* ahead;
+};
+inline constexpr std::int64_t kAheadWords = 32;
+using MicroFn = void (*)(const MicroCall& call);
 // Of a kernel with a grain the panel of A is [words / grain][mr][grain], the last words being 0 up to a whole grain;
 // and `words` of all calls but a panel's last are whole grains.
 struct MicroKernel {

@@ -101,8 +101,8 @@ class StreamKGemm {
         const std::array<std::int64_t, kMostPanels> at{0, stride, 2 * stride, 3 * stride};
         pack_columns(*g_.isa, b, t.n0 + j, std::min(nr_, t.columns - j), nr_, k0, depth, stride, b_panel);
         for (std::int64_t i = 0; i < t.rows; i += mr_)
-          g_.micro->run(words, a_panels + i * a_words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4, g_.acc_ld,
-                        flags | (i == 0 ? of_first : 0U), nullptr, nullptr, excess);
+          g_.micro->run({words, a_panels + i * a_words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4,
+                         g_.acc_ld, flags | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, nullptr});
       }
     }
   }

@@ -1,0 +1,31 @@
+// How the threads of a call share a product: each computes a part of C of its own and packs what that needs, for what
+// one core wrote is slow to read from another, and slower to write again.
+#pragma once
+
+#include "backends/host/driver.hpp"
+#include "backends/host/parts.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+
+struct Division {
+  Blocking blocking;  // of one thread
+  Sizes size;
+  Cut cut;       // of each product of the batch
+  int threads;   // that compute parts at the same time
+  double flops;  // of the whole batch
+  std::size_t part_bytes, bytes;
+};
+
+// Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.
+Division make_division(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
+
+void execute(const Division& division, const GemmTraits& traits, const GemmArgs& args, void* workspace) noexcept;
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
