@@ -9,7 +9,7 @@ from ckgen.cli.predict_input import weighed_sets
 from ckgen.families.gemm.predicted.chip import chip_of
 from ckgen.families.gemm.predicted.constants import fitted_that_chooses
 from ckgen.families.gemm.predicted.gpu_work import kernel_of
-from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
+from ckgen.families.gemm.predicted.ticks import predicted_ticks, timed, work_on
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.paths import root
@@ -87,7 +87,12 @@ def test_a_kernel_that_tables_never_held_ranks_by_its_time_alone(drawn: Weighed)
     assert found.rank_factor(other, 1) == 1.0 and found.rank_factor(other, 2) == found.splits["2"]
 
 
-TABLES = {"gfx942": (), "sm_90a": (root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv",)}
+HOPPER = root() / "tuning" / "ckgen"
+TABLES = {
+    "gfx942": (),
+    "sm_90a": (HOPPER / "hopper_fp8_tuned_gemm.csv",),
+    "bf16": (HOPPER / "hopper_bf16_tuned_gemm.csv",),
+}
 
 
 @pytest.mark.parametrize(
@@ -109,3 +114,11 @@ def test_ticks_are_times_with_the_ranks_of_their_kernels(arch: str, module: str,
         ranked_us = asked.predicted(constants)[0] * asked.ranked(constants)
         ticks = np.array([predicted_ticks(work, shape, chip.cu_num) for work in works])
         assert ticks / ranked_us == pytest.approx(256 * chip.mhz, rel=0.01)
+
+
+def test_no_kernel_that_shares_k_among_workgroups_is_chosen_by_its_predicted_time() -> None:
+    ((real, *_),) = weighed_sets({"arch": "sm_90a", "module": "bf16", "tables": TABLES["bf16"]})
+    instances = [instance for instance, k_batch in real.found.candidates if k_batch == 1]
+    names = {instances[at].name for at in timed(instances)["sm_90a"]}
+    left_out = {one.name for one in instances} - names
+    assert left_out and all(name.endswith("_sk") for name in left_out) and len(names) > 20

@@ -1,7 +1,7 @@
 """Predicted clocks in integers, by which tier predicted chooses; dispatcher_cpp/src/gemm/predicted.hpp in C++.
 
 One fact is coarser than in gpu_time.py: memory is as fast as that of the product that constants were fitted on,
-whatever the device, since a library is built for archs. No kernel is split.
+whatever the device, since a library is built for archs. No kernel is split, nor any that shares K among workgroups.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.cutlass_config import CutlassConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.predicted.chip import chip_of
@@ -114,7 +115,7 @@ def _has_work(instance: Instance, gfx: str) -> bool:
 @cache
 def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | None:
     fitted = fitted_that_chooses(gfx, module_of(signature) or "", str(signature.a))
-    if fitted is None or signature.op is not Op.GEMM or strategy_of(config).is_stream_k:
+    if fitted is None or signature.op is not Op.GEMM or _shares_k(config):
         return None
     arch, constants = load_arch(gfx), fitted.constants
     chip = chip_of(arch, Target(gfx, arch.default_cu_num, fitted.sku))
@@ -149,6 +150,11 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | No
         b_bits=signature.b.bits,
         c_bits=signature.c.bits,
     )
+
+
+def _shares_k(config: Config) -> bool:
+    """Its workgroups share the K of tiles, which waves of whole tiles do not tell."""
+    return strategy_of(config).is_stream_k or (isinstance(config, CutlassConfig) and config.stream_k)
 
 
 def _ticks(clocks: float) -> int:
