@@ -20,7 +20,8 @@ constexpr InstanceDesc of(const char* name, std::uint64_t id, std::int32_t n, st
 constexpr InstanceDesc instances[] = {of("square", 41, 64), of("wide", 42, 128, 512), of("wider", 43, 256),
                                       of("tabled", 44, 512)};
 constexpr KernelWork waits(std::uint32_t instance, std::uint32_t n, std::uint32_t latency, std::uint32_t launch = 0) {
-  return {instance, 64, n, 32, 1, 1024, 2, 1000, 100, 500, 100, latency, 10, 10, launch, 4096, 64, 512, 0, 16, 16, 16};
+  return {instance, 64, n,      32,   1,  1024, 2, 1000, 100, 500, 100, latency,
+          10,       10, launch, 4096, 64, 512,  0, 0,    16,  16,  16};
 }
 constexpr std::uint16_t in_order[] = {kSquare, kWide, kWider};
 constexpr Defaults defaults[] = {describe::defaults_on(Arch::gfx942, in_order),

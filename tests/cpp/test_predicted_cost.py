@@ -36,7 +36,8 @@ int main() {
   KernelWork w{};
   std::uint32_t* const fields[] = {&w.tile_m, &w.tile_n, &w.tile_k,  &w.cluster, &w.slots,  &w.resident, &w.matrix,
                                    &w.alone,  &w.cache,  &w.lds,     &w.latency, &w.tile,   &w.store,    &w.launch,
-                                   &w.loaded, &w.memory, &w.apart,   &w.reload,  &w.a_bits, &w.b_bits,   &w.c_bits};
+                                   &w.loaded, &w.memory, &w.apart,   &w.reload,  &w.outside, &w.a_bits,  &w.b_bits,
+                                   &w.c_bits};
   for (;;) {
     for (std::uint32_t* field : fields) {
       if (std::scanf("%u", field) != 1) return 0;

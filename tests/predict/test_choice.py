@@ -9,14 +9,13 @@ from ckgen.cli.predict_input import weighed_sets
 from ckgen.families.gemm.predicted.chip import chip_of
 from ckgen.families.gemm.predicted.constants import fitted_that_chooses
 from ckgen.families.gemm.predicted.gpu_work import kernel_of
-from ckgen.families.gemm.predicted.ticks import predicted_ticks, work_on
+from ckgen.families.gemm.predicted.ticks import predicted_ticks, timed, work_on
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.paths import root
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.choice import ranked
 from ckgen.predict.fit import START
-from ckgen.predict.known_times import ranked_by_times
 from ckgen.predict.measured import Won
 from ckgen.specs.archs import load_arch
 
@@ -88,41 +87,38 @@ def test_a_kernel_that_tables_never_held_ranks_by_its_time_alone(drawn: Weighed)
     assert found.rank_factor(other, 1) == 1.0 and found.rank_factor(other, 2) == found.splits["2"]
 
 
-def test_where_times_of_losers_are_known_a_factor_is_what_a_kernel_takes_of_its_predicted_time(drawn: Weighed) -> None:
-    """Of kernels that take up to twice as long as the fastest; none of them is ranked by how often it wins."""
-    whole = [instance for instance, k_batch in drawn.found.candidates if k_batch == 1]
-    predicted = drawn.predicted(START)[:, ::2] * FACTORS
-    lost = {
-        replace(row.shape, batch=1): {(one.name, 1): float(us) for one, us in zip(whole, times, strict=True)}
-        for row, times in zip(drawn.found.rows, predicted, strict=True)
-    }
-    layers = sorted({(row.shape.n, row.shape.k) for row in drawn.found.rows})
-    known = Weighed(drawn.found, drawn.chip, lost)
-    for held in (NOBODY, frozenset(layers[::2])):
-        found = ranked_by_times([known], held, START)
-        assert found is not None and found.splits == START.splits
-        assert [found.kernels[kernel_of(one.config)] for one in whole] == pytest.approx(FACTORS, rel=0.01)
-    assert ranked_by_times([drawn], NOBODY, START) is None
-
-
-TABLES = {"gfx942": (), "sm_90a": (root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv",)}
+HOPPER = root() / "tuning" / "ckgen"
+TABLES = {
+    "gfx942": (),
+    "sm_90a": (HOPPER / "hopper_fp8_tuned_gemm.csv",),
+    "bf16": (HOPPER / "hopper_bf16_tuned_gemm.csv",),
+}
 
 
 @pytest.mark.parametrize(
     ("arch", "module", "least_rank"),
-    [("gfx942", "a8w8_bpreshuffle", 0.9), ("sm_90a", "a8w8_blockscale", 0.98)],
+    [("gfx942", "a8w8_bpreshuffle", 0.9), ("sm_90a", "a8w8_blockscale", None)],
 )
-def test_ticks_are_times_with_the_ranks_of_their_kernels(arch: str, module: str, least_rank: float) -> None:
+def test_ticks_are_times_with_the_ranks_of_their_kernels(arch: str, module: str, least_rank: float | None) -> None:
     """But for splits, which no tick counts; the chip is the product that constants were fitted on."""
     ((real, *_),) = weighed_sets({"arch": arch, "module": module, "tables": TABLES[arch]})
     fitted = fitted_that_chooses(*real.found.kind)
-    assert fitted is not None and min(fitted.constants.kernels.values()) < least_rank
+    assert fitted is not None
     constants = fitted.constants
-    assert bool(constants.tiles) is (arch == "sm_90a")
+    assert min(constants.kernels.values(), default=1.0) < least_rank if least_rank else constants.own
+    assert bool(constants.tiles) is bool(constants.outside) is (arch == "sm_90a")
     works = [work_on(instance, arch) for instance, _ in real.found.candidates]
     chip = chip_of(load_arch(arch), Target(arch, real.chip.cu_num, fitted.sku))
-    for shape in (Shape(0, 20480, 20480, 8192), Shape(0, 1, 512, 2048)):
+    for shape in (Shape(0, 20480, 20480, 8192), Shape(0, 1, 512, 2048), Shape(0, 1, 65536, 8192)):
         asked = Weighed(replace(real.found, rows=(Won(shape, 0, 1.0, "asked"),)), chip)
         ranked_us = asked.predicted(constants)[0] * asked.ranked(constants)
         ticks = np.array([predicted_ticks(work, shape, chip.cu_num) for work in works])
         assert ticks / ranked_us == pytest.approx(256 * chip.mhz, rel=0.01)
+
+
+def test_no_kernel_that_shares_k_among_workgroups_is_chosen_by_its_predicted_time() -> None:
+    ((real, *_),) = weighed_sets({"arch": "sm_90a", "module": "bf16", "tables": TABLES["bf16"]})
+    instances = [instance for instance, k_batch in real.found.candidates if k_batch == 1]
+    names = {instances[at].name for at in timed(instances)["sm_90a"]}
+    left_out = {one.name for one in instances} - names
+    assert left_out and all(name.endswith("_sk") for name in left_out) and len(names) > 20

@@ -10,8 +10,8 @@ from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import Chip, chip_of
 from ckgen.families.gemm.predicted.constants import mean, shipped
-from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Sizes, gpu_time
-from ckgen.families.gemm.predicted.gpu_work import begins_anew, gpu_work
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Own, Sizes, gpu_time
+from ckgen.families.gemm.predicted.gpu_work import gpu_work, kernel_of
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -172,17 +172,34 @@ def test_the_mean_of_one_is_itself() -> None:
     assert found.launch == pytest.approx(one.launch) and set(found.pipelines) == set(one.pipelines)
 
 
-def test_a_main_loop_that_begins_anew_has_launches_and_tiles_of_its_own() -> None:
+def test_main_loops_and_kernels_have_factors_of_their_own() -> None:
     hopper = chip("sm_90a", 132)
     config = CutlassConfig(Tile(64, 16, 128), (1, 1), CutlassSchedule.KC, swap=True)
-    stays = replace(config, schedule=CutlassSchedule.PP)
     usual = GpuConstants(5, 1, 80, 0.9, 200, 400, 2, 0, 0.1, 3)
-    own = replace(usual, launches={"cutlass kc swap": 0.6}, tiles={"cutlass kc swap": 10.0})
-    anew, other = gpu_work(BF16, config, hopper), gpu_work(BF16, stays, hopper)
-    assert anew is not None and other is not None
-    assert begins_anew(anew.pipeline) and not begins_anew(other.pipeline)
+    loop = replace(usual, launches={"cutlass kc swap": 0.6}, tiles={"cutlass kc swap": 10.0})
+    own = replace(loop, own={kernel_of(config): Own(launch=2.0, matrix=1.5, store=3.0)})
+    found, parts, stays = (
+        gpu_work(BF16, one, hopper)
+        for one in (config, replace(config, parts=2), replace(config, schedule=CutlassSchedule.PP))
+    )
+    assert found is not None and parts is not None and stays is not None
     many = Sizes(512, 16384, 128, 1, 1)  # 8,192 tiles: 63 of each SM, in rounds of two
-    assert gpu_time(other, many, hopper, own) == gpu_time(other, many, hopper, usual)
-    slow, fast = gpu_time(anew, many, hopper, own), gpu_time(anew, many, hopper, usual)
-    assert slow.launch == pytest.approx(0.6 * fast.launch)
-    assert slow.tiles - fast.tiles == pytest.approx(32 * 9 * 400 / hopper.mhz)
+    assert gpu_time(stays, many, hopper, own) == gpu_time(stays, many, hopper, usual)
+    assert gpu_time(parts, many, hopper, own) == gpu_time(parts, many, hopper, loop)
+    plain, slow, slower = (gpu_time(found, many, hopper, one) for one in (usual, loop, own))
+    assert (slow.launch, slower.launch) == pytest.approx((0.6 * plain.launch, 1.2 * plain.launch))
+    assert slow.tiles - plain.tiles == pytest.approx(32 * 9 * 400 / hopper.mhz)
+    assert slower.tiles - slow.tiles == pytest.approx(63 * 2 * 2 * 64 * 16 / 64 / hopper.mhz)
+    assert (slow.compute, slower.compute) == pytest.approx((plain.compute, 1.5 * plain.compute))
+
+
+def test_what_tiles_have_beyond_the_ends_of_a_and_b_takes_time_of_memory() -> None:
+    """Three rows of 128 in each of ten tiles, and of the last one 64 of its 128 columns."""
+    hopper = chip("sm_90a", 132)
+    work = gpu_work(BF16, CutlassConfig(Tile(128, 128, 64), (1, 1), CutlassSchedule.CO), hopper)
+    assert work is not None
+    part, whole = Sizes(3, 1216, 4096, 1, 1), Sizes(128, 1280, 4096, 1, 1)
+    free, paid = IDEAL, replace(IDEAL, outside=1.5)
+    more = gpu_time(work, part, hopper, paid).memory - gpu_time(work, part, hopper, free).memory
+    assert more == pytest.approx(1.5 * 4096 * (125 * 10 + 64) * 2 / (hopper.gb_per_s * 1e3))
+    assert gpu_time(work, whole, hopper, paid) == gpu_time(work, whole, hopper, free)

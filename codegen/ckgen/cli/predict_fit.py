@@ -42,7 +42,8 @@ def command(**params: Any) -> int:
             if constants is None:
                 say(f"{' '.join(sets[0].found.kind)}: {len(rows)} rows are too few to fit")
                 continue
-            files = tuple(sorted({PurePath(row.file).name for row in rows}))
+            journals = params["journals"] if any(one.lost for one in sets) else ()
+            files = tuple(sorted({PurePath(name).name for name in (*journals, *(row.file for row in rows))}))
             found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _chooses(sets), _sku(sets)))
     if params["out"] is None:
         show_json([document(one) for one in found])

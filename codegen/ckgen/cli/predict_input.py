@@ -43,7 +43,7 @@ def weighed_sets(params: Mapping[str, Any]) -> list[list[Weighed]]:
     from ckgen.plan.planner import make_plan
     from ckgen.predict.arrays import Weighed
     from ckgen.predict.judge import of_kinds
-    from ckgen.predict.measured import MeasuredSet, measured_sets
+    from ckgen.predict.measured import MeasuredSet, measured_sets, with_timed_problems
     from ckgen.specs.archs import load_arch, load_archs
     from ckgen.tune.journal import read_journals
 
@@ -64,6 +64,6 @@ def weighed_sets(params: Mapping[str, Any]) -> list[list[Weighed]]:
 
     def weighed(one: MeasuredSet) -> Weighed:
         lost = times_of_losers(contents, one.signature, one.target)
-        return Weighed(one, chip_of(archs[one.target.gfx], one.target), lost)
+        return Weighed(with_timed_problems(one, lost), chip_of(archs[one.target.gfx], one.target), lost)
 
     return of_kinds(sets, weighed)

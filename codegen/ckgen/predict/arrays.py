@@ -57,6 +57,16 @@ class Weighed:
                 times[:, at] = gpu_time(work, sizes, self.chip, constants, np.maximum).us
         return times
 
+    def of_candidate(self, column: int, rows: npt.NDArray[Any], constants: GpuConstants) -> npt.NDArray[Any]:
+        """Microseconds of one of which something is known, on some of the rows."""
+        import numpy as np
+
+        work, every = self.works[column], self._sizes
+        assert work is not None
+        sizes = Sizes(every.m[rows], every.n[rows], every.k[rows], every.batch[rows], self.found.candidates[column][1])
+        us: npt.NDArray[Any] = gpu_time(work, sizes, self.chip, constants, np.maximum).us
+        return us
+
     @cached_property
     def took(self) -> npt.NDArray[Any]:
         """Microseconds that were measured, a row for each row and a column for each candidate; not a number where none
@@ -90,7 +100,7 @@ class Weighed:
         columns = {
             one.name: np.array([getattr(work, one.name) if work is not None else 1 for work in self.works])[candidates]
             for one in fields(GpuWork)
-            if one.name != "pipeline"
+            if one.name not in ("pipeline", "kernel")
         }
         all_rows = self._sizes
         splits = np.array([k_batch for _, k_batch in self.found.candidates])[candidates]
@@ -109,7 +119,8 @@ class Some:
     pipelines: npt.NDArray[Any]
 
     def predicted(self, constants: GpuConstants) -> npt.NDArray[Any]:
-        """Microseconds of each pair. Factors of main loops go into the numbers that they are of."""
+        """Microseconds of each pair. Factors of main loops go into the numbers that they are of; kernels' own are left
+        out."""
         import numpy as np
 
         words, of = np.unique(self.pipelines, return_inverse=True)
@@ -121,6 +132,7 @@ class Some:
         own: dict[str, Any] = {
             "launch": constants.launch * factors(constants.launches),
             "tile": constants.tile * factors(constants.tiles),
+            "store": constants.store * factors(constants.stores),
         }
         us: npt.NDArray[Any] = gpu_time(work, self.sizes, self.chip, replace(constants, **own), np.maximum).us
         return us

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ckgen.families.gemm.predicted.constants import NAMES, OF_PIPELINES
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
-from ckgen.families.gemm.predicted.gpu_work import begins_anew
 from ckgen.model.errors import UsageError
 from ckgen.predict.arrays import Some, Weighed
 from ckgen.predict.choice import ranked
 from ckgen.predict.few_rows import few_rows
-from ckgen.predict.known_times import ranked_by_times
+from ckgen.predict.known_times import with_own_factors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,6 +23,8 @@ START = GpuConstants(
     split=3.0,
 )  # fmt: skip
 """Where a fit begins, and what it is drawn to where rows do not tell."""
+_OUTSIDE = 1.0
+"""The same of `outside`."""
 LEAST_ROWS = 80
 """Fewer are not fitted to."""
 _LOSERS = 20
@@ -45,8 +46,9 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     things are: it took no less than the winner, nor should it be predicted before it. Of the rows few of each layer and
     M are taken, of their losers some that the tables tried, drawn by a fixed seed. What times of one file have in
     common, its machine and its day, is fitted beside and left out where rows of two files or more tell it apart.
-    Kernels are ranked by their times where losers' are known, else by how often they win. None where fewer than
-    `LEAST_ROWS` are left. UsageError without scipy.
+    Where losers' times are known, main loops and kernels have factors of their own, and what tiles have beyond the
+    ends of A and B has a price, which winners, who seldom have any, do not tell. Elsewhere kernels are ranked by how
+    often they win. None where fewer than `LEAST_ROWS` are left. UsageError without scipy.
     """
     import numpy as np
 
@@ -58,10 +60,12 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     if sum(one.rows for one in drawn) < LEAST_ROWS:
         return None
     words = sorted({word for one in drawn for word in one.winners.pipelines.tolist()})
-    of_loops = words, *(2 * [[word for word in words if begins_anew(word)]])  # pipelines, launches, tiles
+    known = any(one.lost for one in sets)
+    of_loops = words, *(3 * [words if known else []])  # pipelines, launches, tiles, stores
     splits = any((one.winners.sizes.k_batch > 1).any() for one in drawn)
-    names = [name for name in NAMES if splits or name != "split"]
-    start = np.log([getattr(START, name) for name in names] + [1.0] * sum(map(len, of_loops)))
+    names = [name for name in NAMES if {"split": splits, "outside": known}.get(name, True)]
+    begin = replace(START, outside=_OUTSIDE)
+    start = np.log([getattr(begin, name) for name in names] + [1.0] * sum(map(len, of_loops)))
     files = _told_apart(file for one in drawn for file in one.files)
     places = [np.array([files.get(file, 0) for file in one.files]) for one in drawn]
 
@@ -71,8 +75,11 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
         given["apart"] = min(given["apart"], 1.0)
         fitted = {name: given.get(name, getattr(START, name)) for name in NAMES}
         factors = iter(numbers[len(names) :])
-        pipelines, launches, tiles = (dict(zip(some, islice(factors, len(some)), strict=True)) for some in of_loops)
-        return GpuConstants(**fitted, pipelines=pipelines, launches=launches, tiles=tiles)
+        of: dict[str, Any] = {
+            name: dict(zip(some, islice(factors, len(some)), strict=True))
+            for name, some in zip(OF_PIPELINES, of_loops, strict=True)
+        }
+        return GpuConstants(**fitted, **of)
 
     def errors(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         constants, common = read(values), values[len(start) :] if files else np.zeros(1)
@@ -83,7 +90,7 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     first = np.concatenate([start, np.zeros(len(files))])
     found = solve(errors, first, loss="soft_l1", f_scale=_SOFT, max_nfev=40, diff_step=1e-3)
     constants = _rounded(read(found.x))
-    return ranked_by_times(sets, held, constants) or ranked(sets, held, constants)
+    return with_own_factors(sets, held, constants) if known else ranked(sets, held, constants)
 
 
 def _told_apart(rows: Iterable[str]) -> dict[str, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ckgen.families.gemm.enums import Op
@@ -108,6 +108,24 @@ def measured_sets(plan: GenerationPlan) -> tuple[MeasuredSet, ...]:
     found = [_set(unit, table, taken) for unit in plan.units_of(GemmSignature) for table in unit.tables
              if unit.signature.op is Op.GEMM]  # fmt: skip
     return tuple(one for one in found if one.rows)
+
+
+def with_timed_problems(one: MeasuredSet, known: Mapping[Shape, Mapping[tuple[str, int], float]]) -> MeasuredSet:
+    """The set with rows of other sizes of M too, where all kernels' times are known: of the layers that it has.
+
+    Shapes without a batch have a batch of one in `known`.
+    """
+    places = {(instance.name, k_batch): at for at, (instance, k_batch) in enumerate(one.candidates)}
+    have = {replace(row.shape, batch=max(row.shape.batch, 1)) for row in one.rows}
+    of_layers = {(max(batch, 1), n, k): row for row in one.rows for batch, n, k in [row.layer]}
+    more = []
+    for shape, times in sorted(known.items(), key=lambda item: astuple(item[0])):
+        row = of_layers.get((shape.batch, shape.n, shape.k))
+        own = [(us, places[name]) for name, us in times.items() if name in places]
+        if row is not None and shape not in have and own:
+            us, winner = min(own)
+            more.append(Won(replace(shape, batch=row.shape.batch), winner, us, row.file))
+    return replace(one, rows=(*one.rows, *more))
 
 
 def _set(unit: Any, table: Any, taken: set[int]) -> MeasuredSet:

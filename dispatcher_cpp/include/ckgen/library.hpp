@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 19
+#define CKGEN_RUNTIME_ABI 20
 
 namespace ckgen {
 inline namespace v1 {
@@ -50,12 +50,13 @@ struct Heuristic {
 /// `cluster` workgroups start together and cover tile_m x tile_n; 1024 units hold `slots` of them, one workgroup each.
 /// Per step of tile_k, of each workgroup: matrix, alone (over the workgroups that a unit holds together), cache, lds;
 /// of each round of residents: latency. Per tile: `tile` of each round, `store` of each workgroup. Once: launch.
-/// `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits, `apart` and `reload` parts of 1024.
+/// `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits, `apart`, `reload` and `outside` parts of
+/// 1024.
 struct KernelWork {
   std::uint32_t instance;
   std::uint32_t tile_m, tile_n, tile_k, cluster, slots, resident;
   std::uint32_t matrix, alone, cache, lds, latency, tile, store, launch;
-  std::uint32_t loaded, memory, apart, reload;
+  std::uint32_t loaded, memory, apart, reload, outside;
   std::uint32_t a_bits, b_bits, c_bits;
 };
 

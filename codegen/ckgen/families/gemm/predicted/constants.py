@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.predicted.gpu_time import GpuConstants
+from ckgen.families.gemm.predicted.gpu_time import GpuConstants, Own
 from ckgen.specs.archs import load_archs
 
 FOLDER = Path(__file__).parent / "fitted"
-OF_PIPELINES = ("pipelines", "launches", "tiles")
+OF_PIPELINES = ("pipelines", "launches", "tiles", "stores")
 FACTORS = (*OF_PIPELINES, "kernels", "splits")
-NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in FACTORS)
+NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in (*FACTORS, "own"))
+_MAY_BE_ZERO = "outside"
+_ALWAYS = ("pipelines", "kernels", "splits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def fitted_that_chooses(arch: str, module: str, operand: str) -> Fitted | None:
 
 
 def mean(constants: Iterable[GpuConstants]) -> GpuConstants:
-    """The geometric one of each constant; a pipeline's factor is that of those that know it. Kernels are not ranked."""
+    """The geometric one of each constant; a pipeline's factor is that of those that know it. Kernels are all alike."""
     every = list(constants)
     numbers: dict[str, Any] = {name: _mean([getattr(one, name) for one in every]) for name in NAMES}
     factors: dict[str, Any] = {name: _mean_factors([getattr(one, name) for one in every]) for name in OF_PIPELINES}
@@ -96,20 +98,25 @@ def _mean_factors(factors: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _mean(values: Sequence[float]) -> float:
+    """0 where one is."""
+    if min(values) <= 0:
+        return 0.0
     return exp(sum(map(log, values)) / len(values))
 
 
 def document(fitted: Fitted) -> dict[str, Any]:
-    """As JSON, with its provenance; factors of launches and tiles where some main loop has one."""
-    constants = {name: getattr(fitted.constants, name) for name in NAMES}
-    factors = {name: dict(getattr(fitted.constants, name)) for name in FACTORS}
+    """As JSON, with its provenance; what is 0, and factors that none has, left out."""
+    found = fitted.constants
+    constants = {name: getattr(found, name) for name in NAMES if name != _MAY_BE_ZERO or found.outside}
+    factors: dict[str, Any] = {name: dict(getattr(found, name)) for name in FACTORS}
+    factors["own"] = {kernel: asdict(own) for kernel, own in found.own.items()}
     return {
         "arch": fitted.arch,
         "module": fitted.module,
         "operand": fitted.operand,
         "chooses": fitted.chooses,
         "fitted": {"rows": fitted.rows, "files": list(fitted.files)} | ({"sku": fitted.sku} if fitted.sku else {}),
-        "constants": constants | {name: of for name, of in factors.items() if of or name not in OF_PIPELINES[1:]},
+        "constants": constants | {name: of for name, of in factors.items() if of or name in _ALWAYS},
     }
 
 
@@ -117,5 +124,6 @@ def _read(path: Path) -> Fitted:
     found = json.loads(path.read_text(encoding="utf-8"))
     to = found["fitted"]
     kind = (found["arch"], found["module"], found["operand"])
-    constants = GpuConstants(**found["constants"])
+    own = {kernel: Own(**of) for kernel, of in found["constants"].pop("own", {}).items()}
+    constants = GpuConstants(**found["constants"], own=own)
     return Fitted(*kind, constants, to["rows"], tuple(to["files"]), found["chooses"], to.get("sku", ""))

@@ -19,6 +19,16 @@ EPILOGUE = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Own:
+    """Factors of the constants of these names, of one kernel; or these constants with all their factors."""
+
+    launch: float = 1.0
+    matrix: float = 1.0
+    tile: float = 1.0
+    store: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class GpuConstants:
     """What is fitted to measurements, per module and arch.
 
@@ -26,8 +36,10 @@ class GpuConstants:
     gets from L2. `memory`: the part of the peak bandwidth. `latency`: cycles of a step that residents do not share.
     `tile`: cycles before and after the loop. `store`: cycles per 64 elements of C. `reload`: the part of loads from L2
     that memory delivers again. `apart`: the part of the lesser terms that the greatest does not hide. `split`:
-    microseconds that splits of K cost. `pipelines`: a factor of `matrix` for each main loop, 1 where none is given;
-    `launches` and `tiles` likewise of `launch` and `tile`, for main loops that begin anew with each tile.
+    microseconds that splits of K cost. `outside`: what a byte that tiles have beyond the ends of A and B costs, of one
+    from memory; 0 where nothing tells. `pipelines`: a factor of `matrix` for each main loop, 1 where none is given;
+    `launches`, `tiles` and `stores` likewise of `launch`, `tile` and `store`. `own`: factors by `kernel_of`, beside
+    those of main loops, where kernels' times are known.
 
     `kernels` and `splits` rank kernels, and are no part of their times: factors of a kernel's time by `kernel_of`, and
     by the number of splits of K, 1 where none is given. predict/choice.py fits them.
@@ -43,19 +55,24 @@ class GpuConstants:
     reload: float
     apart: float
     split: float
+    outside: float = 0.0
     pipelines: Mapping[str, float] = field(default_factory=dict)
     launches: Mapping[str, float] = field(default_factory=dict)
     tiles: Mapping[str, float] = field(default_factory=dict)
+    stores: Mapping[str, float] = field(default_factory=dict)
+    own: Mapping[str, Own] = field(default_factory=dict)
     kernels: Mapping[str, float] = field(default_factory=dict)
     splits: Mapping[str, float] = field(default_factory=dict)
 
-    def launch_of(self, pipeline: str) -> float:
-        """Microseconds of a launch of a kernel with this main loop."""
-        return self.launch * self.launches.get(pipeline, 1.0)
-
-    def tile_of(self, pipeline: str) -> float:
-        """Cycles before and after a loop of this kind."""
-        return self.tile * self.tiles.get(pipeline, 1.0)
+    def of(self, work: GpuWork) -> Own:
+        """Those of one kernel, with the factors of its main loop and its own."""
+        loop, own = work.pipeline, self.own.get(work.kernel, Own())
+        return Own(
+            launch=self.launch * self.launches.get(loop, 1.0) * own.launch,
+            matrix=self.matrix * self.pipelines.get(loop, 1.0) * own.matrix,
+            tile=self.tile * self.tiles.get(loop, 1.0) * own.tile,
+            store=self.store * self.stores.get(loop, 1.0) * own.store,
+        )
 
     def rank_factor(self, config: Config, k_batch: int) -> float:
         """What the time of a kernel is multiplied by before it is ranked among others."""
@@ -94,7 +111,8 @@ def gpu_time(
     work: GpuWork, sizes: Sizes, chip: Chip, constants: GpuConstants, larger: Callable[[Any, Any], Any] = max
 ) -> GpuTerms:
     """The terms of one kernel on one problem; with `larger` numpy.maximum, of arrays of either."""
-    clusters = -(-sizes.m // work.tile_m) * -(-sizes.n // work.tile_n) * sizes.batch * sizes.k_batch
+    over_m, over_n = -(-sizes.m // work.tile_m), -(-sizes.n // work.tile_n)
+    clusters = over_m * over_n * sizes.batch * sizes.k_batch
     workgroups = clusters * work.cluster
     part = -(-sizes.k // sizes.k_batch)
     steps = -(-part // work.tile_k)
@@ -102,25 +120,25 @@ def gpu_time(
     rounds = -(-waves // work.resident)
     together = waves - larger(waves - work.resident, 0)
     per_us = 1 / chip.mhz
-    slower = constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
-    matrix = work.matrix * slower * (1 + ALONE / (together * work.waves_per_simd)) + work.scale
+    own = constants.of(work)
+    matrix = work.matrix * own.matrix * (1 + ALONE / (together * work.waves_per_simd)) + work.scale
     compute = steps * waves * matrix * per_us
     cache = steps * waves * work.loaded / constants.cache * per_us
     lds = steps * waves * work.lds * LDS * per_us
     latency = steps * rounds * constants.latency * per_us
-    launch = constants.launch_of(work.pipeline)
-    tiles = (rounds * constants.tile_of(work.pipeline) + waves * constants.store * work.stored / EPILOGUE) * per_us
+    tiles = (rounds * own.tile + waves * own.store * work.stored / EPILOGUE) * per_us
     longest = larger(larger(compute, cache), larger(lds, latency))
     loop = longest + constants.apart * (compute + cache + lds + latency - longest)
-    memory = _bytes(work, sizes, workgroups * steps * work.loaded, constants, larger) / (
-        chip.gb_per_s * 1e3 * constants.memory
-    )
+    outside = (over_m * work.tile_m - sizes.m) * over_n * work.a_bytes
+    outside = sizes.batch * sizes.k * (outside + (over_n * work.tile_n - sizes.n) * over_m * work.b_bytes)
+    moved = _bytes(work, sizes, workgroups * steps * work.loaded, constants, larger) + constants.outside * outside
+    memory = moved / (chip.gb_per_s * 1e3 * constants.memory)
     busy = loop + tiles
     longer = larger(busy, memory)
     split = (sizes.k_batch > 1) * constants.split
-    us = launch + longer + constants.apart * (busy + memory - longer) + split
+    us = own.launch + longer + constants.apart * (busy + memory - longer) + split
     fill = workgroups / (waves * chip.cu_num)
-    return GpuTerms(waves, fill, compute, cache, lds, latency, tiles, memory, split, launch, us)
+    return GpuTerms(waves, fill, compute, cache, lds, latency, tiles, memory, split, own.launch, us)
 
 
 def _bytes(

@@ -10,7 +10,6 @@ from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.predicted.chip import SIMDS, Chip
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.model.backend import Backend
 from ckgen.model.config import Config
 from ckgen.model.dtype import DType
 
@@ -32,7 +31,7 @@ class GpuWork:
     `matrix`: cycles of matrix instructions (of FMA where it has none) per step of `tile_k`; `loaded`: bytes of A and B
     per step; `lds`: cycles of reading LDS per step; `scale`: cycles of applying block scales per step; `resident`: how
     many workgroups a CU holds; `waves_per_simd`: waves that one workgroup puts on a SIMD; `pipeline`: the main loop, by
-    which constants are fitted. `a_bytes`, `b_bytes`, `c_bytes`: of an element.
+    which constants are fitted; `kernel`: `kernel_of`. `a_bytes`, `b_bytes`, `c_bytes`: of an element.
 
     `cluster`: workgroups that start together; `tile_m` and `tile_n` are what all of them cover. Where they share a
     tile's K, `tile_k` is a step of all. `slots`: how many clusters the chip holds, a workgroup a CU. `stored`: elements
@@ -55,6 +54,7 @@ class GpuWork:
     b_bytes: Number
     c_bytes: Number
     pipeline: str = ""
+    kernel: str = ""
 
 
 def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | None:
@@ -91,6 +91,7 @@ def gpu_work(signature: GemmSignature, config: Config, chip: Chip) -> GpuWork | 
         b_bytes=b,
         c_bytes=signature.c.bits / _BITS,
         pipeline=pipeline_of(config),
+        kernel=kernel_of(config),
     )
 
 
@@ -109,12 +110,6 @@ def pipeline_of(config: Config) -> str:
     pipeline = getattr(config, "pipeline", None)
     word = f"v{pipeline}" if isinstance(pipeline, int) else str(pipeline or "")
     return f"{config.backend} {word}".strip()
-
-
-def begins_anew(pipeline: str) -> bool:
-    """Whether a workgroup of this main loop begins anew with each tile, where others of its backend stay and load the
-    next tile while they store one."""
-    return pipeline.startswith(f"{Backend.CUTLASS} {CutlassSchedule.KC}")
 
 
 def _waves(config: Config) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """Predicted clocks in integers, by which tier predicted chooses; dispatcher_cpp/src/gemm/predicted.hpp in C++.
 
 One fact is coarser than in gpu_time.py: memory is as fast as that of the product that constants were fitted on,
-whatever the device, since a library is built for archs. No kernel is split.
+whatever the device, since a library is built for archs. No kernel is split, nor any that shares K among workgroups.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ckgen.families.gemm.config import strategy_of
+from ckgen.families.gemm.cutlass_config import CutlassConfig
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.predicted.chip import chip_of
@@ -40,7 +41,8 @@ class KernelWork:
     `cluster` workgroups start together and cover `tile_m` x `tile_n`; 1024 CUs hold `slots` of them, a workgroup each.
     Per step of `tile_k`, of each workgroup: `matrix`, `alone` (over the workgroups that a CU holds together), `cache`,
     `lds`; of each round of residents: `latency`. Per tile `tile` of each round, `store` of each workgroup. Once:
-    `launch`. `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits; `apart` and `reload` parts of 1024.
+    `launch`. `loaded` are bits of A and B per step, `memory` ticks per 65,536 bits; `apart`, `reload` and `outside`
+    parts of 1024.
     """
 
     tile_m: int
@@ -61,6 +63,7 @@ class KernelWork:
     memory: int
     apart: int
     reload: int
+    outside: int
     a_bits: int
     b_bits: int
     c_bits: int
@@ -69,7 +72,8 @@ class KernelWork:
 def predicted_ticks(work: KernelWork, shape: Shape, cu_num: int) -> int:
     """Ticks of the problem, unsplit. Clusters beyond 2^50 count as 2^50."""
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-    clusters = min(-(-m // work.tile_m) * -(-n // work.tile_n) * batch, _MOST_CLUSTERS)
+    over_m, over_n = -(-m // work.tile_m), -(-n // work.tile_n)
+    clusters = min(over_m * over_n * batch, _MOST_CLUSTERS)
     slots = max(cu_num * work.slots // _SLOTS, 1)
     steps, waves = -(-k // work.tile_k), -(-clusters // slots)
     rounds, together = -(-waves // work.resident), min(waves, work.resident)
@@ -83,7 +87,9 @@ def predicted_ticks(work: KernelWork, shape: Shape, cu_num: int) -> int:
     busy = longest + (sum(loops) - longest) * work.apart // _PARTS + rounds * work.tile + waves * work.store
     once = batch * k * (m * work.a_bits + n * work.b_bits)
     again = max(clusters * work.cluster * steps * work.loaded - once, 0) * work.reload // _PARTS
-    memory = (once + again + batch * m * n * work.c_bits) * work.memory // _MEMORY_BITS
+    outside = (over_m * work.tile_m - m) * over_n * work.a_bits + (over_n * work.tile_n - n) * over_m * work.b_bits
+    beyond = batch * k * outside * work.outside // _PARTS
+    memory = (once + again + beyond + batch * m * n * work.c_bits) * work.memory // _MEMORY_BITS
     return max(busy, memory) + min(busy, memory) * work.apart // _PARTS + work.launch
 
 
@@ -109,7 +115,7 @@ def _has_work(instance: Instance, gfx: str) -> bool:
 @cache
 def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | None:
     fitted = fitted_that_chooses(gfx, module_of(signature) or "", str(signature.a))
-    if fitted is None or signature.op is not Op.GEMM or strategy_of(config).is_stream_k:
+    if fitted is None or signature.op is not Op.GEMM or _shares_k(config):
         return None
     arch, constants = load_arch(gfx), fitted.constants
     chip = chip_of(arch, Target(gfx, arch.default_cu_num, fitted.sku))
@@ -117,7 +123,8 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | No
     if work is None:
         return None
     ranked = constants.rank_factor(config, 1)
-    matrix = ranked * work.matrix * constants.matrix * constants.pipelines.get(work.pipeline, 1.0)
+    own = constants.of(work)
+    matrix = ranked * work.matrix * own.matrix
     bits_per_clock = chip.gb_per_s * 1e3 * constants.memory * 8 / chip.mhz / ranked
     return KernelWork(
         tile_m=work.tile_m,
@@ -131,17 +138,23 @@ def _work(signature: GemmSignature, config: Config, gfx: str) -> KernelWork | No
         cache=_ticks(ranked * work.loaded / constants.cache),
         lds=_ticks(ranked * work.lds * LDS),
         latency=_ticks(ranked * constants.latency),
-        tile=_ticks(ranked * constants.tile_of(work.pipeline)),
-        store=_ticks(ranked * constants.store * work.stored / EPILOGUE),
-        launch=_ticks(ranked * constants.launch_of(work.pipeline) * chip.mhz),
+        tile=_ticks(ranked * own.tile),
+        store=_ticks(ranked * own.store * work.stored / EPILOGUE),
+        launch=_ticks(ranked * own.launch * chip.mhz),
         loaded=round(work.loaded * 8),
         memory=round(_MEMORY_BITS / bits_per_clock * _TICKS),
         apart=round(constants.apart * _PARTS),
         reload=round(constants.reload * _PARTS),
+        outside=round(constants.outside * _PARTS),
         a_bits=signature.a.bits,
         b_bits=signature.b.bits,
         c_bits=signature.c.bits,
     )
+
+
+def _shares_k(config: Config) -> bool:
+    """Its workgroups share the K of tiles, which waves of whole tiles do not tell."""
+    return strategy_of(config).is_stream_k or (isinstance(config, CutlassConfig) and config.stream_k)
 
 
 def _ticks(clocks: float) -> int:
