@@ -37,6 +37,7 @@ SCHEMA = "ckgen.fmha_kernels/1"
 _IN_ONE = 25
 """Problems of a process."""
 _MASKED = "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_32x128x32x64_1_grouped"
+_ELEMENTWISE = "fmha_bf16_bwd_masked_elementwise_ck_tile_bwd_pad0_32x128x32x64_1_grouped"
 _CAPPED = "fmha_bf16_bwd_varlen_masked_softcap_sink_randval_hip_bwd_64x64x64"
 _BIASED = "fmha_fp16_bwd_masked_elementwise_sink_dropout_hip_bwd_64x64x64"
 KERNELS = (
@@ -46,7 +47,11 @@ KERNELS = (
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_32x128x64x32_2_grouped_ordered"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad8_32x128x32x96_2_grouped"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_16x64x32x256_1_grouped"),
-    ("gfx942", "fmha_bf16_bwd_masked_elementwise_ck_tile_bwd_pad0_32x128x32x64_1_grouped"),
+    ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad8_16x64x32x256_1_grouped"),
+    ("gfx942", "fmha_bf16_bwd_masked_alibi_ck_tile_bwd_pad8_16x128x32x128_1_grouped"),
+    *((arch, _ELEMENTWISE) for arch in ("gfx90a", "gfx942", "gfx950")),
+    ("gfx942", "fmha_fp16_bwd_varlen_elementwise_dropout_ck_tile_bwd_pad8_32x128x32x64_1_grouped"),
+    ("gfx942", "fmha_fp32_bwd_masked_elementwise_ck_tile_bwd_pad1_16x64x16x64_1_grouped"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_ck_tile_bwd_pad8_16x128x32x128_1_grouped"),
     ("gfx942", "fmha_fp16_bwd_varlen_masked_ck_tile_bwd_pad8_32x128x32x64_1_grouped_ordered"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_dropout_ck_tile_bwd_pad1_32x128x32x64_1_grouped"),
