@@ -177,8 +177,9 @@ TEST_F(FmhaBackwardLaunches, AreOneForEachGradientThatTheKernelLeaves) {
   const auto plan = of(130, 200);
   ASSERT_TRUE(plan) << plan.status().message;
   EXPECT_EQ(kinds(*plan), "dot_do_o kernel dq dbias dsink");
-  std::vector<char> workspace(plan->workspace_size);
-  ASSERT_TRUE(dispatcher.run(*plan, x, workspace.data(), nullptr).ok());
+  std::vector<char> room(plan->workspace_size + 64);
+  char* workspace = room.data() + (64 - reinterpret_cast<std::uintptr_t>(room.data()) % 64);
+  ASSERT_TRUE(dispatcher.run(*plan, x, workspace, nullptr).ok());
   EXPECT_EQ(ran(5), "dot_do_o dq_dk_dv dq dbias dsink");
   EXPECT_EQ(kinds(*of(0, 200)), "kernel dsink");
   EXPECT_EQ(kinds(*of(130, 0)), "dot_do_o kernel dq dsink");
