@@ -89,7 +89,7 @@ SETS = (
     Set(_APPEND, ("append_pad1111_*x128",), _BOTH),
     Set(("bf16_append_blocktable_rope_half",), ("append_pad*_*x64",), ("gfx942",)),
     Set(("bf16_append_rope_interleaved",), ("append_pad1111_*x32", "append_pad1111_*x256"), ("gfx942",)),
-    Set(_APPEND_OURS, ("append_8",), _BOTH),
+    Set(_APPEND_OURS, ("append_8",), (*_BOTH, *_OTHERS, "gfx1100")),
     Set(("bf16_varlen_masked_lse_pagelist",), (_GATHER,), _BOTH),
     Set(tuple(f"{words}_pagelist" for words in _OPTIONS), (f"{_GATHER}_32x32x16",), ("gfx942",)),
     Set(("bf16_varlen_masked_blocktable",), (_PAGED,), _BOTH),

@@ -1,4 +1,4 @@
-"""Runs ck_tile's gradients of attention on the emulator and writes what came of them.
+"""Runs gradients of attention, ck_tile's and ours, on the emulator and writes what came of them.
 
 usage: run_fmha_backward.py [--kernel GLOB]... [--drawn N] [--seeds N] [--again] [--record] [--out FOLDER]
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.build.amd.toolchain import load
-from ckgen.families.fmha.backward_config import CkTileBackwardConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.grammar import parse_instance_name
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.registry import make_instance
@@ -37,6 +37,9 @@ SCHEMA = "ckgen.fmha_kernels/1"
 _IN_ONE = 25
 """Problems of a process."""
 _MASKED = "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_32x128x32x64_1_grouped"
+_ELEMENTWISE = "fmha_bf16_bwd_masked_elementwise_ck_tile_bwd_pad0_32x128x32x64_1_grouped"
+_CAPPED = "fmha_bf16_bwd_varlen_masked_softcap_sink_randval_hip_bwd_64x64x64"
+_BIASED = "fmha_fp16_bwd_masked_elementwise_sink_dropout_hip_bwd_64x64x64"
 KERNELS = (
     *((arch, _MASKED) for arch in ("gfx90a", "gfx942", "gfx950")),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_16x128x32x128_1"),
@@ -44,23 +47,35 @@ KERNELS = (
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_32x128x64x32_2_grouped_ordered"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad8_32x128x32x96_2_grouped"),
     ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad0_16x64x32x256_1_grouped"),
-    ("gfx942", "fmha_bf16_bwd_masked_elementwise_ck_tile_bwd_pad0_32x128x32x64_1_grouped"),
+    ("gfx942", "fmha_bf16_bwd_masked_ck_tile_bwd_pad8_16x64x32x256_1_grouped"),
+    ("gfx942", "fmha_bf16_bwd_masked_alibi_ck_tile_bwd_pad8_16x128x32x128_1_grouped"),
+    *((arch, _ELEMENTWISE) for arch in ("gfx90a", "gfx942", "gfx950")),
+    ("gfx942", "fmha_fp16_bwd_varlen_elementwise_dropout_ck_tile_bwd_pad8_32x128x32x64_1_grouped"),
+    ("gfx942", "fmha_fp32_bwd_masked_elementwise_ck_tile_bwd_pad1_16x64x16x64_1_grouped"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_ck_tile_bwd_pad8_16x128x32x128_1_grouped"),
     ("gfx942", "fmha_fp16_bwd_varlen_masked_ck_tile_bwd_pad8_32x128x32x64_1_grouped_ordered"),
     ("gfx942", "fmha_bf16_bwd_varlen_masked_dropout_ck_tile_bwd_pad1_32x128x32x64_1_grouped"),
     ("gfx942", "fmha_fp16_bwd_ck_tile_bwd_pad0_32x128x64x32_2_grouped"),
     ("gfx942", "fmha_fp16_bwd_varlen_masked_alibi_ck_tile_bwd_pad8_32x128x32x64_1"),
     ("gfx942", "fmha_fp32_bwd_masked_ck_tile_bwd_pad1_16x64x16x64_1_grouped"),
+    *((arch, _CAPPED) for arch in ("gfx90a", "gfx942", "gfx950")),
+    *((arch, _BIASED) for arch in ("gfx90a", "gfx942", "gfx950")),
+    ("gfx942", "fmha_bf16_bwd_masked_hip_bwd_64x64x256"),
+    ("gfx942", "fmha_bf16_bwd_elementwise_hip_bwd_64x64x128"),
+    ("gfx942", "fmha_fp16_bwd_varlen_masked_softcap_dropout_hip_bwd_64x64x128"),
+    ("gfx942", "fmha_fp32_bwd_varlen_masked_alibi_sink_randval_hip_bwd_64x64x128"),
+    ("gfx942", "fmha_fp32_bwd_varlen_masked_elementwise_hip_bwd_64x64x128"),
 )
 
-HEAD = """# ck_tile's gradients of attention, executed on the emulator
+HEAD = """# Gradients of attention, executed on the emulator
 
 Written by `tools/run_fmha_backward.py --out docs/amd/families`; `fmha_bwd.json` has a line per kernel. Each is compiled
 with the pinned toolchain; the C++ dispatcher chooses it, plans it and runs every stage of the plan, with all checks, on
 small problems (`emulator/ckgen_emulator/fmha/backward.py`: tiles that are whole and not, heads that share K and V,
 windows from both corners, unequal and empty sequences, head dims below the tile's, and drawn ones), each in two orders
-of waves. dQ, dK, dV and the dbias of a bias are held against NumPy in double precision with a derived bound, and what
-does not count must not be written. Nothing here ran on hardware.
+of waves. dQ, dK, dV, the dbias of a bias and the dsink of sinks are held against NumPy in double precision with a
+derived bound, and what does not count must not be written. `ck_tile` kernels are ck_tile's, `hip` ours, whose problems
+also have sink tokens and elements of a bias that sequences, heads or rows share. Nothing here ran on hardware.
 
 *Gate*: `ok`, or the rules that the code object breaks beyond what is recorded. *Right*: problems whose every element is
 within its bound, of all. *Findings*: what the emulator's checks found, and in how many problems. `lds_race` is harmless
@@ -99,7 +114,7 @@ def main(arguments: list[str]) -> int:
 def run_kernel(name: str, arch: str, drawn: int, seeds: int) -> dict[str, Any]:
     """Compiles the kernel and runs it through the dispatcher."""
     parsed = parse_instance_name(name)
-    assert parsed is not None and isinstance(parsed[2], CkTileBackwardConfig), name
+    assert parsed is not None and isinstance(parsed[2], CkTileBackwardConfig | HipBackwardConfig), name
     signature, _, config = parsed
     instance: FmhaInstance = make_instance(signature, config, (arch,))
     try:

@@ -5,7 +5,7 @@ usage: run_fmha_kernels.py [--kernel GLOB]... [--arch ARCH]... [--seeds N] [--mi
 
 Every instance of fmha_kernel_sets.py on every arch named there: compiled, gated, its launch prepared by its own host
 unit, run checked on the problems of ckgen_emulator/fmha/cases.py, in the plain order and in those of seeds 1 to N.
-gfx1201 is compiled and gated only: the emulator has the instructions of CDNA. What FOLDER/fmha.json has already is not
+RDNA's are compiled and gated only: the emulator has the instructions of CDNA. What FOLDER/fmha.json has already is not
 run again unless --again asks for it; fmha.md is written from it. --minutes: no further kernel is begun after so many.
 --gate: instead, what FOLDER/fmha.json has is judged again, and not run. --dispatch: instead, kernels there that append
 run once through the C++ dispatcher. --record: instead, the spills and scratch in FOLDER/fmha.json become what the gate

@@ -44,6 +44,15 @@ Status sum_heads(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noe
 Status convert_dq(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
   return noted("convert_dq", launch, out);
 }
+Status dq(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  return noted("dq", launch, out);
+}
+Status dbias(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  return noted("dbias", launch, out);
+}
+Status dsink(const Launch& launch, Arch, std::uint32_t, KernelCall& out) noexcept {
+  return noted("dsink", launch, out);
+}
 std::size_t workspace(const InstanceDesc&, const Problem& problem, std::uint32_t, Arch, std::uint32_t) noexcept {
   return FmhaBackwardRoom::of(problem, true, 0).bytes;
 }
@@ -53,6 +62,7 @@ std::size_t sums(const InstanceDesc&, const Problem& problem, std::uint32_t, Arc
 
 constexpr FmhaStages kStages{workspace, nullptr, sums, dot_do_o, sum_heads, convert_dq};
 constexpr FmhaStages kAlone{workspace, nullptr, sums, dot_do_o, nullptr, convert_dq};
+constexpr FmhaStages kApart{workspace, nullptr, nullptr, dot_do_o, nullptr, nullptr, dq, dbias, dsink};
 
 Signature backward() {
   FmhaTraits traits;
@@ -63,7 +73,7 @@ Signature backward() {
 class FmhaBackwardLaunches : public MockHipTest {
  protected:
   FmhaBackwardLaunches() {
-    code.add(1, {Arch::gfx942}, dq_dk_dv, {"dot_do_o", "dq_dk_dv", "sum_heads", "convert_dq"});
+    code.add(1, {Arch::gfx942}, dq_dk_dv, {"dot_do_o", "dq_dk_dv", "sum_heads", "convert_dq", "dq", "dbias", "dsink"});
     x.q = x.k = x.v = x.dout = x.o = x.dq = x.dk = x.dv = memory;
     x.lse = reinterpret_cast<float*>(memory);
     x.q_strides = x.k_strides = x.v_strides = x.o_strides = {128, 128 * 300, 128 * 300 * 4};
@@ -95,7 +105,7 @@ class FmhaBackwardLaunches : public MockHipTest {
     return text;
   }
   static std::string kinds(const Plan& plan) {
-    return tests::stages(plan, {"combine", "dot_do_o", "sum_heads", "convert_dq"});
+    return tests::stages(plan, {"combine", "dot_do_o", "sum_heads", "convert_dq", "dq", "dbias", "dsink"});
   }
 
   Code code;
@@ -158,6 +168,23 @@ TEST_F(FmhaBackwardLaunches, SumNoHeadsWhereTheKernelWritesThem) {
   EXPECT_EQ(kinds(*plan), "dot_do_o reset_workspace kernel convert_dq");
 }
 
+TEST_F(FmhaBackwardLaunches, AreOneForEachGradientThatTheKernelLeaves) {
+  ASSERT_TRUE(attach(kApart).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto of = [&](std::int64_t queries, std::int64_t keys) {
+    return dispatcher.plan(Problem(backward()).fmha(sizes(2, 4, 2, queries, keys, 128, 64)), device(0));
+  };
+  const auto plan = of(130, 200);
+  ASSERT_TRUE(plan) << plan.status().message;
+  EXPECT_EQ(kinds(*plan), "dot_do_o kernel dq dbias dsink");
+  std::vector<char> room(plan->workspace_size + 64);
+  char* workspace = room.data() + (64 - reinterpret_cast<std::uintptr_t>(room.data()) % 64);
+  ASSERT_TRUE(dispatcher.run(*plan, x, workspace, nullptr).ok());
+  EXPECT_EQ(ran(5), "dot_do_o dq_dk_dv dq dbias dsink");
+  EXPECT_EQ(kinds(*of(0, 200)), "kernel dsink");
+  EXPECT_EQ(kinds(*of(130, 0)), "dot_do_o kernel dq dsink");
+}
+
 TEST_F(FmhaBackwardLaunches, AreDeterministicUpToTwoTilesOfKeys) {
   ASSERT_TRUE(attach(kStages).ok());
   const Dispatcher dispatcher{registry, DispatcherOptions{}};
@@ -176,8 +203,13 @@ TEST_F(FmhaBackwardLaunches, OfHalfTheirStagesAreNotAttached) {
   EXPECT_NE(std::string(status.message).find("it has not all stages of one direction"), std::string::npos)
       << status.message;
   static constexpr FmhaStages both{workspace, dot_do_o, sums, dot_do_o, sum_heads, convert_dq};
-  code.code(0).fmha = &both;
-  EXPECT_FALSE(registry.attach(code.library()).ok());
+  static constexpr FmhaStages twice{workspace, nullptr, sums, dot_do_o, nullptr, convert_dq, dq};
+  static constexpr FmhaStages late{workspace, nullptr, nullptr, nullptr, nullptr, nullptr, dq};
+  static constexpr FmhaStages none{workspace, nullptr, nullptr, dot_do_o, sum_heads, nullptr, nullptr, dbias, dsink};
+  for (const FmhaStages* stages : {&both, &twice, &late, &none}) {
+    code.code(0).fmha = stages;
+    EXPECT_FALSE(registry.attach(code.library()).ok());
+  }
 }
 
 }  // namespace test_fmha_backward_stages

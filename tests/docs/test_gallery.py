@@ -25,7 +25,7 @@ PROGRAMS = sorted(path.stem for path in (GALLERY / "cpp").glob("[0-9]*.cpp"))
 SIZES = {"--batch": "3", "--heads": "6,3", "--seqlen": "33,47", "--hdim": "32"}
 SAID = [word for option in SIZES.items() for word in option]
 ASKED = {"batch": 3, "heads_q": 6, "heads_k": 3, "hdim_q": 32, "hdim_v": 32}
-NOT_ON_THE_TWIN = {"07_dropout": "without randval", "14_backward": "(rule fmha.no-backward)"}
+NOT_ON_THE_TWIN = {"07_dropout": "without randval"}
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "fmha_math.hpp"
 #include "raw_buffer.hpp"
 
 namespace ckgen::hip {
@@ -92,17 +93,6 @@ __device__ inline float most_of_row(float value) {
 __device__ inline float sum_of_row(float value) {
   value += __shfl_xor(value, 16);
   return value + __shfl_xor(value, 32);
-}
-
-/// 2^x, 0 below the least normal number.
-__device__ inline float power_of_2(float x) {
-  return __builtin_amdgcn_exp2f(x);
-}
-
-/// tanh, within a few units of 2^-24 of 1.
-__device__ inline float tanh_of(float x) {
-  constexpr float kTwoLog2E = 2.8853900817779268F;
-  return 1.0F - 2.0F * __builtin_amdgcn_rcpf(1.0F + power_of_2(kTwoLog2E * x));
 }
 
 /// Memory of the device, as the loads of one lane see it.

@@ -144,11 +144,15 @@ struct FmhaStages {
   DeviceWorkspaceFn partials = nullptr;
   PrepareFn combine = nullptr;  // of forward, what reads them
   // Of backward, see FmhaStage; sum_heads null: the kernel writes dK and dV itself. sums: bytes at the beginning of
-  // Launch::workspace that the kernel adds to, zeroed before it.
+  // Launch::workspace that the kernel adds to, zeroed before it, and convert_dq what reads them; or dq, where the
+  // kernel leaves dQ to one of its own. dbias and dsink null: the kernel writes them, or there are none.
   DeviceWorkspaceFn sums = nullptr;
   PrepareFn dot_do_o = nullptr;
   PrepareFn sum_heads = nullptr;
   PrepareFn convert_dq = nullptr;
+  PrepareFn dq = nullptr;
+  PrepareFn dbias = nullptr;
+  PrepareFn dsink = nullptr;
 };
 
 /// The GPU code of one instance.

@@ -168,8 +168,9 @@ constexpr Op op_of(const FmhaArgs&) noexcept {
 }
 
 /// Stages of plans beside kernels. combine: partial results of splits of KV to O and lse. Of backward: dot_do_o makes
-/// delta; sum_heads adds up dK and dV of the query heads of each KV head; convert_dq rounds fp32 sums to dQ.
-enum class FmhaStage : std::uint8_t { combine, dot_do_o, sum_heads, convert_dq };
+/// delta; sum_heads adds up dK and dV of the query heads of each KV head; convert_dq rounds fp32 sums to dQ; dq, dbias
+/// and dsink compute what they are called.
+enum class FmhaStage : std::uint8_t { combine, dot_do_o, sum_heads, convert_dq, dq, dbias, dsink };
 
 /// HOW an instance of op fmha computes, and which sizes it takes.
 struct FmhaConfig {

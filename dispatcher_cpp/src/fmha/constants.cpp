@@ -94,11 +94,14 @@ const char* fmha_stages_flaw(const DeviceCode& code) noexcept {
   if (code.fmha == nullptr) return nullptr;
   const FmhaStages& stages = *code.fmha;
   if (stages.partials == nullptr) return "it has stages without a workspace of theirs";
-  const int of_backward =
-      int{stages.sums != nullptr} + int{stages.dot_do_o != nullptr} + int{stages.convert_dq != nullptr};
-  if (of_backward == 0 && stages.sum_heads == nullptr)
+  const int of_sums = int{stages.sums != nullptr} + int{stages.convert_dq != nullptr};
+  const bool has_dq = stages.dq != nullptr, of_backward = of_sums != 0 || has_dq || stages.dot_do_o != nullptr ||
+                                                          stages.sum_heads != nullptr || stages.dbias != nullptr ||
+                                                          stages.dsink != nullptr;
+  if (!of_backward)
     return stages.combine != nullptr ? nullptr : "it has only one of partial results and what combines them";
-  return of_backward == 3 && stages.combine == nullptr ? nullptr : "it has not all stages of one direction";
+  const bool is_whole = stages.dot_do_o != nullptr && of_sums == (has_dq ? 0 : 2) && stages.combine == nullptr;
+  return is_whole ? nullptr : "it has not all stages of one direction";
 }
 
 OwnTable fmha_table_of(const SignatureUnit& unit, std::uint32_t at) noexcept {

@@ -12,6 +12,9 @@ PrepareFn of(const FmhaStages& stages, FmhaStage which) noexcept {
     case FmhaStage::dot_do_o: return stages.dot_do_o;
     case FmhaStage::sum_heads: return stages.sum_heads;
     case FmhaStage::convert_dq: return stages.convert_dq;
+    case FmhaStage::dq: return stages.dq;
+    case FmhaStage::dbias: return stages.dbias;
+    case FmhaStage::dsink: return stages.dsink;
   }
   return nullptr;
 }
@@ -26,14 +29,17 @@ Status fill_fmha_stages(const RegistryState&, const Problem&, const Stage& kerne
   Slices room;
   Stage own = kernel;
   own.workspace_offset = room.take(workspace_of(kernel, plan.problem, plan.device));
-  const std::uint64_t sums =
-      stages->sums(*kernel.instance, plan.problem, kernel.k_batch, plan.device.arch(), plan.device.cu_num());
+  std::uint64_t sums = 0;
+  if (stages->sums != nullptr)
+    sums = stages->sums(*kernel.instance, plan.problem, kernel.k_batch, plan.device.arch(), plan.device.cu_num());
   const bool has_rows = x.seqlen_q != 0, has_keys = x.seqlen_k != 0;
   if (has_rows) add(plan, own_stage(own, FmhaStage::dot_do_o));
   if (sums != 0) add(plan, workspace_reset(own, 0, sums));
   add(plan, own);
   if (has_keys && stages->sum_heads != nullptr) add(plan, own_stage(own, FmhaStage::sum_heads));
-  if (has_rows) add(plan, own_stage(own, FmhaStage::convert_dq));
+  if (has_rows) add(plan, own_stage(own, stages->dq != nullptr ? FmhaStage::dq : FmhaStage::convert_dq));
+  if (has_rows && has_keys && stages->dbias != nullptr) add(plan, own_stage(own, FmhaStage::dbias));
+  if (stages->dsink != nullptr) add(plan, own_stage(own, FmhaStage::dsink));
   return with_workspace(room, plan);
 }
 

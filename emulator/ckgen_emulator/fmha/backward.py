@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ckgen.families.common.storage import Storage, Values, decode, encode
-from ckgen.families.fmha.backward_config import CkTileBackwardConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.backward_operands import BackwardOperands, backward_of
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
 from ckgen.families.fmha.operands import Lengths, make_operands
@@ -25,7 +26,7 @@ from ckgen_emulator.fmha.problem import (
     scores_given,
     shape_of,
 )
-from ckgen_emulator.fmha.tensors import NUMPY, tensor_of
+from ckgen_emulator.fmha.tensors import NUMPY, Rows, Tensor, tensor_of
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import Output
 
@@ -33,13 +34,13 @@ from ckgen_emulator.production.model import Output
 def backward_data(
     signature: FmhaSignature, problem: FmhaProblem
 ) -> tuple[FmhaShape, Mapping[str, Any], tuple[Storage, ...], tuple[Output, ...]]:
-    """Sizes, arguments by names of FmhaArgs, arrays that are only read, and dQ, dK and dV as they must come out.
+    """Sizes, arguments by names of FmhaArgs, arrays that are only read, and the gradients as they must come out.
 
     What lies behind the rows that count is NaN where it is read, and stays as it is where it is written.
     """
     of_q, of_k = rows_of(signature, problem)
     lengths = Lengths(problem.lengths_q, problem.lengths_k)
-    operands = _operands(signature, shape_of(problem, of_k), problem.seed, lengths)
+    operands = _operands(signature, shape_of(problem, of_k), problem, lengths)
     forward, first, dtype = operands.forward, problem.head_first, signature.a
     lse = tensor_of(of_q, lengths.q, operands.lse.transpose(0, 2, 1)[..., None], DType.FP32, True)
     args: dict[str, Any] = {
@@ -55,49 +56,85 @@ def backward_data(
     ):  # fmt: skip
         tensor = tensor_of(of, lengths.q if of is of_q else lengths.k, values, dtype, first)
         args |= {name: tensor.values, f"{name}_strides": tensor.strides}
-    inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray))
     exact = expect_backward(operands)
     outputs = []
-    for name, gradient, of in (
-        ("dq", exact.dq, of_q), ("dk", exact.dk, of_k), ("dv", exact.dv, of_k), ("dbias", exact.dbias, of_q),
-    ):  # fmt: skip
-        if gradient is None:
-            continue
-        counted, each = (lengths.q if of is of_q else lengths.k), [gradient.c, gradient.bound]
-        if name == "dbias":  # columns behind a sequence's keys do not count either
-            each = [_scores(one, lengths.k) for one in each]
-        expected, bound = (tensor_of(of, counted, one, DType.FP32, first or name == "dbias") for one in each)
-        output = Output(name, np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values)
-        args |= {name: output.actual, f"{name}_strides": expected.strides}
-        outputs.append(output)
+    for name, gradient, of in (("dq", exact.dq, of_q), ("dk", exact.dk, of_k), ("dv", exact.dv, of_k)):
+        counted = lengths.q if of is of_q else lengths.k
+        expected, bound = (tensor_of(of, counted, one, DType.FP32, first) for one in (gradient.c, gradient.bound))
+        outputs.append(Output(name, np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values))
+        args |= {name: outputs[-1].actual, f"{name}_strides": expected.strides}
+    if exact.dbias is not None and forward.bias is not None:
+        bias = _bias(problem, of_q, forward.bias)
+        args |= {"bias": bias.values.astype(NUMPY[dtype]), "bias_strides": bias.strides}
+        expected, bound = (_bias(problem, of_q, one, counted=True) for one in (exact.dbias.c, exact.dbias.bound))
+        outputs.append(Output("dbias", np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values))
+        args |= {"dbias": outputs[-1].actual, "dbias_strides": expected.strides}
+    if exact.dsink is not None:
+        outputs.append(Output("dsink", np.empty(exact.dsink.c.size, np.float32), exact.dsink.c, exact.dsink.bound))
+        args["dsink"] = outputs[-1].actual
+    written = {id(one.actual) for one in outputs}
+    inputs = tuple(one for one in args.values() if isinstance(one, np.ndarray) and id(one) not in written)
     return launched_shape(signature, problem), args, inputs, tuple(outputs)
 
 
-def _operands(signature: FmhaSignature, shape: FmhaShape, seed: int, lengths: Lengths) -> BackwardOperands:
-    """A bias has elements of each sequence and head: ck_tile's dbias is not summed."""
-    operands = make_operands(signature, shape, seed, lengths)
+def _operands(signature: FmhaSignature, shape: FmhaShape, problem: FmhaProblem, lengths: Lengths) -> BackwardOperands:
+    """A bias has elements of what does not share them."""
+    operands = make_operands(signature, shape, problem.seed, lengths)
     if signature.traits.bias is FmhaBias.ELEMENTWISE:
-        sizes = (shape.batch, shape.heads_q, shape.seqlen_q, shape.seqlen_k)
-        drawn = np.random.default_rng((seed, 2)).uniform(-2.0, 2.0, sizes)
+        of = (shape.batch, shape.heads_q, shape.seqlen_q)
+        sizes = (*(1 if shared else size for size, shared in zip(of, problem.shared_bias, strict=True)), shape.seqlen_k)
+        drawn = np.random.default_rng((problem.seed, 2)).uniform(-2.0, 2.0, sizes)
         operands = replace(operands, bias=decode(encode(drawn, signature.a)))
-    return backward_of(operands, seed)
+    return backward_of(operands, problem.seed)
 
 
-def _scores(values: Values, keys: tuple[int, ...]) -> Values:
-    """What [batch, heads, rows, keys] has for each score, as [batch, rows, heads, keys]; NaN behind a length."""
-    found = values.transpose(0, 2, 1, 3).copy()
-    for b, length in enumerate(keys):
-        found[b, :, :, length:] = np.nan
-    return found
+def _bias(problem: FmhaProblem, of_q: Rows, values: Values, *, counted: bool = False) -> Tensor:
+    """Elements of a bias or of its gradient, with strides of 0 along what shares them; `counted`: NaN behind keys."""
+    of_batch, of_heads, of_rows = problem.shared_bias
+    found = values.astype(np.float64)
+    if counted:  # of what sequences share, the longest one's
+        for b in range(len(found)):
+            found[b, ..., max(problem.lengths_k) if of_batch else problem.lengths_k[b] :] = np.nan
+    if of_q.pitch or of_rows:
+        heads, rows, keys = found.shape[1:]
+        row, head, batch = keys, rows * keys, heads * rows * keys
+        memory = found.reshape(-1).astype(np.float32)
+    else:
+        tensor = tensor_of(of_q, problem.lengths_q, found.transpose(0, 2, 1, 3), DType.FP32, True)
+        memory, (row, head, batch) = tensor.values, tensor.strides
+    return Tensor(memory, (0 if of_rows else row, 0 if of_heads else head, 0 if of_batch else batch))
 
 
-def backward_cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> tuple[FmhaProblem, ...]:
+AnyConfig = CkTileBackwardConfig | HipBackwardConfig
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A Config as far as its problems differ: ours has any head dim and group, sink tokens, and sums a shared bias."""
+
+    m0: int
+    n0: int
+    hdim: int
+    pad: int
+    grouped: bool
+    ordered: bool
+    ours: bool
+
+    @classmethod
+    def of(cls, config: AnyConfig) -> _Kernel:
+        if isinstance(config, HipBackwardConfig):
+            return cls(config.m0, config.n0, config.hdim, 1, True, True, True)
+        return cls(config.m0, config.n0, config.hdim, config.pad, config.grouped, config.ordered, False)
+
+
+def backward_cases(signature: FmhaSignature, config: AnyConfig) -> tuple[FmhaProblem, ...]:
     """Tiles that are whole and not, heads that share K and V, masks from both corners, windows, lengths of 0."""
-    return tuple(dict.fromkeys(_cases(signature, config)))
+    return tuple(dict.fromkeys(_cases(signature, _Kernel.of(config))))
 
 
-def drawn_backward(signature: FmhaSignature, config: CkTileBackwardConfig, seed: int) -> FmhaProblem:
+def drawn_backward(signature: FmhaSignature, given: AnyConfig, seed: int) -> FmhaProblem:
     """A small problem that the kernel takes."""
+    config = _Kernel.of(given)
     random, traits = np.random.default_rng((seed, 22)), signature.traits
     batch = int(random.integers(1, 4))
     queries, keys = int(random.integers(1, 4 * config.m0)), int(random.integers(1, 2 * config.n0 + config.n0 // 2))
@@ -114,17 +151,24 @@ def drawn_backward(signature: FmhaSignature, config: CkTileBackwardConfig, seed:
     left, right = -1, 0
     if random.random() < 0.5:
         left, right = (int(one) for one in random.integers(-1, config.n0, 2))
-    if traits.bias is FmhaBias.ALIBI:
+    if traits.bias is FmhaBias.ALIBI and not config.ours:
         corner = FmhaCorner.BOTTOM_RIGHT
+    shared, tokens = (False, False, False), 0
+    if config.ours:
+        tokens = int(random.integers(0, 9)) if traits.masked and random.random() < 0.5 else 0
+        of_rows = bool(random.random() < 0.5)
+        shared = (of_rows if traits.varlen else bool(random.random() < 0.5), bool(random.random() < 0.5), of_rows)
+    if traits.bias is not FmhaBias.ELEMENTWISE:
+        shared = (False, False, False)
     return FmhaProblem(
         lengths(queries, own=traits.varlen), lengths(keys, own=traits.varlen or random.random() < 0.3),
-        heads_k * group, heads_k, hdim_q, hdim_v, corner, left, right,
+        heads_k * group, heads_k, hdim_q, hdim_v, corner, left, right, tokens,
         spare=int(random.integers(0, 6)) if random.random() < 0.3 else 0,
-        head_first=bool(random.random() < 0.3), seed=seed, data=Data.RANDOM,
+        head_first=bool(random.random() < 0.3), seed=seed, data=Data.RANDOM, shared_bias=shared,
     )  # fmt: skip
 
 
-def _cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> Iterator[FmhaProblem]:
+def _cases(signature: FmhaSignature, config: _Kernel) -> Iterator[FmhaProblem]:
     traits, m0, n0 = signature.traits, config.m0, config.n0
     heads = (4, 2) if config.grouped else (2, 2)
     one = FmhaProblem((m0,), (n0,), 1, 1, config.hdim, config.hdim, data=Data.RANDOM)
@@ -140,7 +184,7 @@ def _cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> Iterator[F
     if traits.masked:
         masked = replace(one, lengths_q=(3 * m0 + 2,), lengths_k=(2 * n0 - 5,), seed=5)
         for corner in (FmhaCorner.TOP_LEFT, FmhaCorner.BOTTOM_RIGHT):
-            if corner is FmhaCorner.TOP_LEFT and traits.bias is FmhaBias.ALIBI:
+            if corner is FmhaCorner.TOP_LEFT and traits.bias is FmhaBias.ALIBI and not config.ours:
                 continue
             yield replace(masked, corner=corner)
             yield replace(masked, corner=corner, window_left=n0 // 2, window_right=9, seed=6)
@@ -148,3 +192,12 @@ def _cases(signature: FmhaSignature, config: CkTileBackwardConfig) -> Iterator[F
     if traits.varlen:
         yield replace(one, lengths_q=(m0 + 7, 0, 2, m0), lengths_k=(n0 + 1, 9, 0, n0), seed=8)
         yield replace(one, lengths_q=(0, 5), lengths_k=(n0 + 3, 4), spare=3, heads_q=heads[0], heads_k=heads[1], seed=9)
+    if config.ours and traits.masked:
+        many = replace(one, lengths_q=(3 * m0 + 2,), lengths_k=(4 * n0 - 5,), window_left=n0 // 2, seed=11)
+        yield replace(many, sink_tokens=3)
+        yield replace(many, sink_tokens=n0 + 1, corner=FmhaCorner.TOP_LEFT)
+    if config.ours and traits.bias is FmhaBias.ELEMENTWISE:
+        several = replace(one, lengths_q=(m0 + 3,) * 2, lengths_k=(n0 + 1, 5), heads_q=4, heads_k=2, seed=12)
+        for of_batch, of_heads, of_rows in product((False, True), repeat=3):
+            if not traits.varlen or of_batch == of_rows:
+                yield replace(several, shared_bias=(of_batch, of_heads, of_rows))

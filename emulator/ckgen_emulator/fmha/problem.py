@@ -17,7 +17,7 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen_emulator.fmha.pages import behind, page_count, paged_kv
-from ckgen_emulator.fmha.tensors import NUMPY, Rows, rows_in_memory, tensor_of
+from ckgen_emulator.fmha.tensors import NUMPY, Rows, bytes_in_memory, rows_in_memory, tensor_of
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import Output
 from ckgen_emulator.production.numbers import Float
@@ -33,6 +33,8 @@ class FmhaProblem:
     all lengths of Q are the same and have no spare rows. head_first: tensors are [heads, rows], not [rows, heads].
     page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN; pages_before:
     those that nobody has, before all others. data: exact ones, as docs/exactness_ops.md has them, or random ones.
+    shared_bias: of gradients, whether sequences, heads and rows each share the elements of a bias; those of varlen
+    share all rows or none.
     """
 
     lengths_q: tuple[int, ...]
@@ -53,6 +55,7 @@ class FmhaProblem:
     finite_kv: bool = False
     pages_before: int = 0
     data: Data = Data.SMALL_INTEGERS
+    shared_bias: tuple[bool, bool, bool] = (False, False, False)
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
@@ -62,7 +65,10 @@ class FmhaProblem:
         pages = f" pages of {self.page_size}" if self.page_size else ""
         pages += f" from {self.pages_before}" if self.pages_before else ""
         data = " random" if self.data is Data.RANDOM else ""
-        return sizes + spare + pages + (f" splits {self.splits}" if self.splits > 1 else "") + data
+        tokens = f" sinks {self.sink_tokens}" if self.sink_tokens else ""
+        shared = [name for name, one in zip(("batch", "heads", "rows"), self.shared_bias, strict=True) if one]
+        data += f" shared bias of {','.join(shared)}" if shared else ""
+        return sizes + spare + pages + tokens + (f" splits {self.splits}" if self.splits > 1 else "") + data
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,9 @@ def scores_given(
     if operands.dropout is not None:
         dropout = operands.dropout
         given |= {"p_drop": dropout.p_drop, "seed": dropout.seed, "offset": dropout.offset}
+        if dropout.rand_val is not None:
+            drawn = bytes_in_memory(rows_q, problem.lengths_q, dropout.rand_val)
+            given |= {"rand_val": drawn.values, "rand_val_strides": drawn.strides}
     if operands.bias is None:
         return given
     batch, heads = (0 if extent == 1 else 1 for extent in operands.bias.shape[:2])

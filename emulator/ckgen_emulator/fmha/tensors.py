@@ -42,6 +42,17 @@ class Tensor:
     strides: tuple[int, int, int]
 
 
+def bytes_in_memory(rows: Rows, lengths: tuple[int, ...], values: NDArray[np.uint8]) -> Tensor:
+    """Bytes of scores, [batch, heads, rows, columns], heads first; 0 behind the rows that count."""
+    (_, heads, _, columns), batches = values.shape, len(lengths) if rows.pitch else 1
+    memory = np.zeros((batches, heads, max(rows.pitch or rows.total, 1), columns), np.uint8)
+    for b, length in enumerate(lengths):
+        start = 0 if rows.pitch else int(rows.starts[b])
+        memory[b if rows.pitch else 0, :, start : start + length] = values[b, :, :length]
+    pitch = memory.shape[2]
+    return Tensor(memory.reshape(-1), (columns, pitch * columns, heads * pitch * columns))
+
+
 def rows_in_memory(lengths: tuple[int, ...], spare: int, varlen: bool) -> Rows:
     """With `spare` rows behind each sequence; of a batch all sequences have as many."""
     each = [length + spare for length in lengths] if varlen else [max(lengths) + spare] * len(lengths)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from ckgen.families.fmha.absent import refusal_of_all
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.fmha.tree import backward_configs
@@ -57,15 +56,3 @@ def test_the_tree_has_what_its_factory_makes_and_the_rules_take_it() -> None:
     assert [one.hdim for one in found[::9]] == [32, 64, 96, 128, 256]
     assert len(backward_configs(parse_signature("fp32_bwd", None), "gfx942")) == 3 * 3 * 3
     assert backward_configs(signature, "gfx1201") == backward_configs(signature, "gfx1100") == ()
-
-
-def test_absence_names_the_rule_that_all_kernels_break() -> None:
-    archs = load_archs()
-    for text, arch, rule in (
-        ("bf16_bwd_sink", "gfx942", "ck_tile.bwd.features"),
-        ("bf16_bwd", "gfx1201", "ck_tile.bwd.arch"),
-        ("bf16_bwd", "gfx1100", "ck_tile.bwd.arch"),
-    ):
-        found = refusal_of_all(parse_signature(text, None), archs[arch])
-        assert found is not None and found.startswith(f"{rule}:"), found
-    assert refusal_of_all(parse_signature("bf16_bwd_masked", None), archs["gfx942"]) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.append_problem import appends, goes_back
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
-from ckgen.families.fmha.backward_config import CkTileBackwardConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
@@ -13,6 +13,7 @@ from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.families.fmha.rules import JUDGES
 from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
+from ckgen.families.fmha.rules.gradients import HDIMS, TILE
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.fmha.tree import append_configs, backward_configs, tree_configs
 from ckgen.model.arch import ArchKind, ArchSpec
@@ -40,7 +41,8 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
     if arch.kind is ArchKind.GPU and appends(signature.traits):
         configs = (HipAppendConfig(ROWS_OF_APPEND), *append_configs(signature, arch.name))
     elif arch.kind is ArchKind.GPU and goes_back(signature.traits):
-        configs = backward_configs(signature, arch.name) or (_ANY_BACKWARD,)
+        ours = HipBackwardConfig(TILE, TILE, HDIMS[-1])
+        configs = (ours, *(backward_configs(signature, arch.name) or (_ANY_BACKWARD,)))
     elif arch.kind is ArchKind.GPU:
         others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
         others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)

@@ -1,4 +1,4 @@
-"""HOW ck_tile computes the gradients of attention."""
+"""HOW GPU kernels compute the gradients of attention: ck_tile's, and ckgen's own."""
 
 from __future__ import annotations
 
@@ -54,3 +54,33 @@ class CkTileBackwardConfig(HashOnce):
         tile = f"{self.m0}x{self.n0}x{self.k4}x{self.hdim}"
         words = ("_grouped" if self.grouped else "") + ("_ordered" if self.ordered else "")
         return f"bwd_pad{self.pad}_{tile}_{self.dq_waves}{words}"
+
+
+@hash_once
+@dataclass(frozen=True, slots=True)
+class HipBackwardConfig(HashOnce):
+    """A workgroup has m0 rows of Q or n0 keys, and takes as many of the others at a time, of heads of up to hdim."""
+
+    backend: ClassVar[Backend] = Backend.HIP
+    m0: int
+    n0: int
+    hdim: int
+
+    @property
+    def waves(self) -> Ints3:
+        """Work-items share rows and keys."""
+        return (WAVES, 1, 1)
+
+    @property
+    def macro_tile(self) -> Tile:
+        """Rows and columns of dK per workgroup, and rows of Q per step."""
+        return Tile(self.n0, self.hdim, self.m0)
+
+    @property
+    def k_grain(self) -> int:
+        """Rows are taken one by one at their end."""
+        return 1
+
+    def text(self) -> str:
+        """The tile and the head dim."""
+        return f"bwd_{self.m0}x{self.n0}x{self.hdim}"

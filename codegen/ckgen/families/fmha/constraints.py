@@ -9,7 +9,7 @@ from functools import cache
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
-from ckgen.families.fmha.backward_config import CkTileBackwardConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaEntry
 from ckgen.families.fmha.grammar import AnyFmhaConfig
@@ -93,6 +93,8 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
         return _of_any(config.rows, config.rows)
     if isinstance(config, CkTileBackwardConfig):
         return _of_backward(signature, config)
+    if isinstance(config, HipBackwardConfig):
+        return replace(_of_any(config.m0, config.n0), n1=config.hdim, hdim_q=config.hdim, hdim_v=config.hdim)
     if isinstance(config, HostFmhaConfig):
         return _of_host(signature, config)
     multiple, traits = _multiple(signature, config), signature.traits

@@ -5,9 +5,17 @@ from __future__ import annotations
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
-from ckgen.families.fmha.backward_config import CkTileBackwardConfig
+from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
-from ckgen.families.fmha.device import asm_fmha, ck_tile_append, ck_tile_backward, ck_tile_fmha, hip_append, hip_decode
+from ckgen.families.fmha.device import (
+    asm_fmha,
+    ck_tile_append,
+    ck_tile_backward,
+    ck_tile_fmha,
+    hip_append,
+    hip_decode,
+    hip_gradients,
+)
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 
@@ -25,6 +33,8 @@ def device_code(instance: FmhaInstance) -> DeviceCode:
             return hip_decode.KIND.of(instance)
         case HipAppendConfig():
             return hip_append.KIND.of(instance)
+        case HipBackwardConfig():
+            return hip_gradients.KIND.of(instance)
         case AsmConfig():
             return asm_fmha.KIND.of(instance)
     raise ValueError(f"{instance.name} has no device code")

@@ -7,7 +7,7 @@ from ckgen.families.fmha.append_problem import appends
 from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout, FmhaRope
 from ckgen.families.fmha.signature import WIDE, FmhaSignature
 from ckgen.families.fmha.tree import append_tiles, why_no_tiles
-from ckgen.model.arch import ArchSpec
+from ckgen.model.arch import ArchKind, ArchSpec
 from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.finding import RuleFinding
@@ -70,14 +70,16 @@ def tile_is_the_factorys(signature: FmhaSignature, config: CkTileAppendConfig, a
 
 
 @OURS.config_rule("hip.append.arch", source=_HEADERS)
-def ours_was_executed(config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
-    """The arch is one that the emulator executes."""
-    return not_among(arch.family, EXECUTED, "the kernel was executed on archs of these families alone")
+def ours_is_for_gpus(config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
+    """A GPU: the kernel has no instruction of an arch's own."""
+    return None if arch.kind is ArchKind.GPU else broken("the kernel is for GPUs", arch.name, "a GPU")
 
 
 @OURS.rule("hip.append.types", source=_HEADERS)
 def ours_takes_the_types(signature: FmhaSignature, config: HipAppendConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Rows of wide types; 8-bit caches with one descale, or with those of pages."""
+    """Rows of wide types; 8-bit caches, where the arch has such floats, with one descale, or with those of pages."""
+    if signature.b is DType.FP8:
+        return broken(f"{arch.name} has no 8-bit floats", str(signature.b), "fnuz ocp")
     return first(
         not_among(str(signature.a), tuple(map(str, sorted(WIDE, key=str))), "append takes rows of wide types"),
         not_among(str(signature.traits.quant), ("none", "pertensor", "kvblockscale"), "append has no such descales"),
