@@ -1,6 +1,7 @@
-// The kernels of each level that this CPU has, for tests that call them one by one.
+// The kernels of each level that is built and that this CPU has, for tests that call them one by one.
 #pragma once
 
+#include "backends/host/blocking.hpp"
 #include "backends/host/gemm.hpp"
 #include "backends/host/isa_table.hpp"
 
@@ -11,9 +12,8 @@ namespace host_test {
 inline std::vector<const ckgen::host::IsaTable*> isa_tables() {
   using namespace ckgen;
   std::vector<const host::IsaTable*> found;
-  if (host::isa_available(Isa::x86_64_v3)) found.push_back(&host::kIsaV3);
-  if (host::isa_available(Isa::x86_64_v4)) found.push_back(&host::kIsaV4);
-  if (host::isa_available(Isa::x86_64_v4_bf16)) found.push_back(&host::kIsaV4Bf16);
+  for (const host::Isa isa : {host::Isa::x86_64_v3, host::Isa::x86_64_v4, host::Isa::x86_64_v4_bf16})
+    if (host::isa_available(isa)) found.push_back(host::table_for(isa));
   return found;
 }
 
