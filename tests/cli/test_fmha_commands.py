@@ -64,7 +64,10 @@ def test_a_trail_says_what_every_kernel_lacks() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("fmha:bf16_append", "--target", "gfx1100", *APPEND), "fmha.no-append"),
+        (
+            ("fmha:bf16_fp8_bf16_append_pertensor_blocktable", "--target", "gfx1100", "page_size=16", *APPEND),
+            "fmha.no-append",
+        ),
         (
             ("fmha:bf16_masked_blocktable_vectorized", "--target", "gfx942", "page_size=12", *SIZES),
             "fmha.shape.vectors",

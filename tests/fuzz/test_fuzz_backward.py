@@ -32,7 +32,7 @@ BACKWARD = replace(CASE, signature="fmha_bf16_bwd_varlen_masked_dropout", target
         ({"n": 0}, CaseStatus.RAN),
         ({"m": 20_000, "n": 20_000}, CaseStatus.PLANNED),
         ({"heads_k": 3}, CaseStatus.REFUSED),
-        ({"target": "gfx942:304"}, CaseStatus.REFUSED),
+        ({"target": "gfx942:304"}, CaseStatus.RAN),
         ({"signature": "fmha_bf16_bwd_lse"}, CaseStatus.REFUSED),
     ],
 )

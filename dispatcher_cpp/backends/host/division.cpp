@@ -25,21 +25,22 @@ Cut cut_into(const Blocking& b, const Sizes& size, std::int64_t down, std::int64
   return cut;
 }
 
-// What the largest part takes, for each element of K.
-std::int64_t cost(const Blocking& b, const Cut& cut) noexcept {
+// What the largest part takes, for each element of K: of sizes that may be 2^40 each.
+double cost(const Blocking& b, const Cut& cut) noexcept {
   const MicroKernel& micro = *pick_micro(b.isa->menu[static_cast<int>(b.kind)], b.mr, b.nr, cut.rows);
   const std::int64_t rows = ceil_div(cut.rows, micro.mr) * micro.mr, columns = ceil_div(cut.columns, b.nr) * b.nr;
-  return rows * columns + kRowCost * cut.rows + kColumnCost * cut.columns;
+  return static_cast<double>(rows) * static_cast<double>(columns) +
+         static_cast<double>(kRowCost * cut.rows + kColumnCost * cut.columns);
 }
 
 Cut cut_for(const Blocking& b, const Sizes& size, int threads) noexcept {
   Cut best{size.m, size.n, 1, 1};
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  double least = std::numeric_limits<double>::infinity();
   // What a kernel reads in place it reads for all rows at once.
   const std::int64_t most = b.in_place != nullptr ? 1 : threads;
   for (std::int64_t down = 1; down <= most; ++down) {
     const Cut cut = cut_into(b, size, down, threads / down);
-    if (const std::int64_t found = cost(b, cut); found < least) {
+    if (const double found = cost(b, cut); found < least) {
       least = found;
       best = cut;
     }
