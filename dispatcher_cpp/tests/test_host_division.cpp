@@ -18,8 +18,12 @@ constexpr GemmTraits kTraits{DType::fp32, DType::fp32, DType::fp32, DType::fp32,
                              Layout::rcr, Quant::none, false,       false};
 
 /// Tiles of 14 x 32 in blocks of 112 x 512 x 512.
+Blocking blocking(std::int64_t k, int threads) {
+  return {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, k, 0, threads, false};
+}
+
 Division division(const Sizes& size, int threads) {
-  return make_division(kTraits, {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, size.k, 0, threads, false}, size);
+  return make_division(kTraits, blocking(size.k, threads), size);
 }
 
 // Below 1e6 operations one thread; products of a batch below 5e7 each are shared out whole.
@@ -79,7 +83,7 @@ TEST(HostDivision, TheWorkspaceOfAPartHoldsEveryPart) {
       const Division d = division({m, 700, k, 1}, 3);
       for (const std::int64_t rows : {d.cut.rows, m - d.cut.rows * (d.cut.down - 1)})
         for (const std::int64_t columns : {d.cut.columns, 700 - d.cut.columns * (d.cut.across - 1)})
-          EXPECT_LE(make_geometry(kTraits, d.blocking, {rows, columns, k, 1}).bytes, d.part_bytes);
+          EXPECT_LE(make_geometry(kTraits, blocking(k, 1), {rows, columns, k, 1}).bytes, d.part_bytes);
     }
 }
 

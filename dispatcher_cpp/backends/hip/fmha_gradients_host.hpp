@@ -31,6 +31,11 @@ inline std::int64_t gradient_rows(const FmhaTraits& t, const FmhaShape& x) noexc
   return t.varlen && x.total_q != 0 ? x.total_q : x.batch * x.seqlen_q;
 }
 
+/// Tiles of so many rows or keys; one of none, as no grid is empty.
+inline std::int64_t gradient_tiles(std::int64_t size) noexcept {
+  return std::max<std::int64_t>((size + kGradientTile - 1) / kGradientTile, 1);
+}
+
 /// Bytes of Launch::workspace: delta; the largest number where 64 bits do not count them.
 inline std::size_t fmha_gradients_workspace(const Problem& problem) noexcept {
   const FmhaShape& x = problem.fmha();
@@ -111,8 +116,7 @@ inline FmhaGradientArgs gradient_args(const FmhaTraits& t, const Launch& launch)
   to.window_right = shape.window_right;
   to.sink_tokens = shape.sink_tokens;
   to.most_kept = static_cast<std::int32_t>(std::floor((1.0F - x.p_drop) * 255.0F));
-  to.key_tiles =
-      static_cast<std::int32_t>(std::max<std::int64_t>((shape.seqlen_k + kGradientTile - 1) / kGradientTile, 1));
+  to.key_tiles = static_cast<std::int32_t>(gradient_tiles(shape.seqlen_k));
   to.scale = x.scale;
   to.softcap = x.softcap;
   to.kept_factor = 1.0F / (1.0F - x.p_drop);
@@ -142,9 +146,7 @@ inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid o
                          static_cast<long long>(shape.seqlen_q), static_cast<long long>(shape.seqlen_k),
                          static_cast<long long>(kMostRows));
   const FmhaGradientArgs args = gradient_args(kernel.traits, launch);
-  const auto tiles = [](std::int64_t size) {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>((size + kGradientTile - 1) / kGradientTile, 1));
-  };
+  const auto tiles = [](std::int64_t size) { return static_cast<std::uint64_t>(gradient_tiles(size)); };
   const auto batch = static_cast<std::uint64_t>(shape.batch), heads = static_cast<std::uint64_t>(shape.heads_q);
   device::Extent grid;
   switch (of) {

@@ -1,5 +1,6 @@
 #include "backends/host/ahead.hpp"
 
+#include "backends/host/driver.hpp"
 #include "ckgen/dtype.hpp"
 
 #include <algorithm>
@@ -11,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kRunBytes = kAheadWords * 64;
 
-constexpr std::int64_t up(std::int64_t a, std::int64_t b) noexcept {
-  return (a + b - 1) / b;
-}
-
 }  // namespace
 
 Ahead::Ahead(const PackSource& b, std::int64_t n0, std::int64_t columns, std::int64_t k0, std::int64_t depth) noexcept {
@@ -23,8 +20,8 @@ Ahead::Ahead(const PackSource& b, std::int64_t n0, std::int64_t columns, std::in
     const std::int64_t e = elements_per_word(b.kind);
     pitch_ = b.ld * kPanelColumns * 4;
     base_ = b.base + n0 / kPanelColumns * pitch_ + k0 / e * kPanelColumns * 4;
-    rows = up(columns, kPanelColumns);
-    bytes = up(depth, e) * kPanelColumns * 4;
+    rows = ceil_div(columns, kPanelColumns);
+    bytes = ceil_div(depth, e) * kPanelColumns * 4;
   } else if (b.k_contiguous && !b.preshuffled) {
     pitch_ = bytes_of(b.type, b.ld);
     base_ = b.base + bytes_of(b.type, n0 * b.ld + k0);
@@ -34,12 +31,12 @@ Ahead::Ahead(const PackSource& b, std::int64_t n0, std::int64_t columns, std::in
     bytes *= rows;
     rows = 1;
   }
-  across_ = std::max<std::int64_t>(1, up(bytes, kRunBytes));
+  across_ = std::max<std::int64_t>(1, ceil_div(bytes, kRunBytes));
   count_ = bytes > 0 ? rows * across_ : 0;
 }
 
 const unsigned char* const* Ahead::take(std::int64_t words) noexcept {
-  const std::int64_t wanted = up(words, kAheadWords);
+  const std::int64_t wanted = ceil_div(words, kAheadWords);
   if (next_ >= count_ || wanted > kMostRuns) return nullptr;
   for (std::int64_t i = 0; i < wanted; ++i) {
     const std::int64_t run = std::min(next_ + i, count_ - 1);

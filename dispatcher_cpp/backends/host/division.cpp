@@ -56,8 +56,7 @@ Sizes size_of(const Cut& cut, const Sizes& whole, std::int64_t row, std::int64_t
 }  // namespace
 
 Division make_division(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept {
-  Division d{blocking, sizes, {sizes.m, sizes.n, 1, 1}, 1, 0.0, 0, 0};
-  d.blocking.threads = 1;
+  Division d{sizes, {sizes.m, sizes.n, 1, 1}, 1, 0.0, {}, 0, 0};
   const double flops = 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
   d.flops = flops * static_cast<double>(sizes.batch);
   const int threads = d.flops < kSerialFlops ? 1 : std::max(1, blocking.threads);
@@ -65,10 +64,12 @@ Division make_division(const GemmTraits& traits, const Blocking& blocking, const
   if (threads > 1 && !is_whole) d.cut = cut_for(blocking, sizes, threads);
   d.threads = static_cast<int>(
       std::min<double>(threads, static_cast<double>(d.cut.count()) * static_cast<double>(sizes.batch)));
-  for (const std::int64_t row : {std::int64_t{0}, d.cut.down - 1})
-    for (const std::int64_t column : {std::int64_t{0}, d.cut.across - 1})
-      d.part_bytes =
-          std::max(d.part_bytes, make_geometry(traits, d.blocking, size_of(d.cut, sizes, row, column)).bytes);
+  for (std::int64_t row = std::max<std::int64_t>(0, d.cut.down - 2); row < d.cut.down; ++row)
+    for (std::int64_t column = std::max<std::int64_t>(0, d.cut.across - 2); column < d.cut.across; ++column) {
+      Geometry& made = d.geometry[row == d.cut.down - 1][column == d.cut.across - 1];
+      made = make_geometry(traits, blocking, size_of(d.cut, sizes, row, column));
+      d.part_bytes = std::max(d.part_bytes, made.bytes);
+    }
   d.bytes = d.part_bytes * static_cast<std::size_t>(d.threads);
   return d;
 }
@@ -82,8 +83,7 @@ void execute(const Division& d, const GemmTraits& traits, const GemmArgs& args, 
         const std::int64_t m0 = row * d.cut.rows, n0 = column * d.cut.columns;
         auto* c =
             static_cast<unsigned char*>(args.c) + bytes_of(traits.c, batch * args.batch_stride_c + m0 * args.ldc + n0);
-        execute_part(make_geometry(traits, d.blocking, size_of(d.cut, d.size, row, column)), traits, args,
-                     {m0, n0, c, nullptr},
+        execute_part(d.geometry_of(row, column), traits, args, {m0, n0, c, nullptr},
                      static_cast<unsigned char*>(workspace) + d.part_bytes * static_cast<std::size_t>(index), batch);
       },
       d.flops);

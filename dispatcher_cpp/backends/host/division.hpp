@@ -13,12 +13,16 @@ inline namespace v1 {
 namespace host {
 
 struct Division {
-  Blocking blocking;  // of one thread
   Sizes size;
-  Cut cut;       // of each product of the batch
-  int threads;   // that compute parts at the same time
-  double flops;  // of the whole batch
+  Cut cut;                  // of each product of the batch
+  int threads;              // that compute parts at the same time
+  double flops;             // of the whole batch
+  Geometry geometry[2][2];  // of parts, of the last rows and of the last columns: what a product does not have is unset
   std::size_t part_bytes, bytes;
+
+  const Geometry& geometry_of(std::int64_t row, std::int64_t column) const noexcept {
+    return geometry[row == cut.down - 1][column == cut.across - 1];
+  }
 };
 
 // Precondition: positive sizes (m, n may not be 0), all at most 2^40; blocking validated.

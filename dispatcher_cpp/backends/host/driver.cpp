@@ -1,7 +1,6 @@
 #include "backends/host/driver.hpp"
 
 #include "backends/host/ahead.hpp"
-#include "backends/host/ask.hpp"
 #include "backends/host/fused.hpp"
 #include "backends/host/pack_source.hpp"
 #include "ckgen/codecs.hpp"
@@ -21,6 +20,12 @@ namespace {
 constexpr std::int64_t kRowsOfASet = 7;
 
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
+
+// The line of an address, to be written: it is taken from the other cores, which a store would wait for. CPUs that do
+// not know the instruction do nothing; the address may be any.
+[[gnu::always_inline]] inline void ask_to_write(std::uintptr_t address) noexcept {
+  asm volatile("prefetchw (%0)" : : "r"(address));
+}
 
 // A part of one matrix product of the batch.
 class Problem {
