@@ -15,15 +15,14 @@ from ckgen.build.planned import Planned, PlannedHost, plan_host, plan_kernel
 from ckgen.emit.manifest import generator_digest
 from ckgen.families.common.device.unit import Use
 from ckgen.families.common.signature import of_flavour
-from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
+from ckgen.families.kernel_sets import shipped_set_files
 from ckgen.families.rules import judge
 from ckgen.model.arch import ArchSpec
-from ckgen.model.diagnostic import Severity
 from ckgen.model.document import YAML, DocumentError, read_bytes
-from ckgen.model.errors import InputError, UsageError
+from ckgen.model.errors import UsageError
 from ckgen.plan.model import AnyInstance, GenerationPlan
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
+from ckgen.plan.planner import demand_right, make_plan
 from ckgen.plan.uses import uses_of
 from ckgen.tables.load import find_tables
 
@@ -71,8 +70,7 @@ def wanted_kernels(
 
 def with_spaces(options: PlanOptions, kernel_filter: KernelFilter) -> tuple[PlanOptions, frozenset[str]]:
     """The options with the search spaces where globs may name kernels of them, and the files that this adds."""
-    named = (file for name in SHIPPED for file in kernel_set_files(Path(name), options.ops))
-    shipped: frozenset[Path] = frozenset(named) if kernel_filter.globs else frozenset()
+    shipped = frozenset(shipped_set_files(options.ops) if kernel_filter.globs else ())
     spaces = shipped - set(options.kernel_sets)
     return replace(options, kernel_sets=(*options.kernel_sets, *sorted(spaces))), frozenset(map(str, spaces))
 
@@ -86,14 +84,7 @@ def chosen_instances(
     that are wrong.
     """
     plan = make_plan(options, archs)
-    errors = [
-        found
-        for found in plan.diagnostics
-        if found.severity is Severity.ERROR
-        and not (found.code == "K009" and found.location is not None and found.location.file in spaces)
-    ]
-    if errors:
-        raise InputError(errors)
+    demand_right(plan, spaces)
     named = {i.name: i for i in plan.instances}
     fitting = (i for i in plan.instances if i.backend in BACKENDS and _fits(i, kernel_filter.globs))
     chosen = {part.name for instance in fitting for part in instance.parts or (instance,)}

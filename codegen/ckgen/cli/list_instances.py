@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckgen.cli.option_values import backends_of, kernel_sets_of, ops_of, profiles_of, targets_or_env, tuning_or_shipped
-from ckgen.cli.output import columns, errors_of, plural, progress
+from ckgen.cli.output import columns, plural, progress
 from ckgen.families.gemm.naming import ops_word
 from ckgen.families.gemm.signature import GemmSignature
-from ckgen.families.kernel_sets import SHIPPED
-from ckgen.model.errors import InputError
+from ckgen.families.kernel_sets import SHIPPED, shipped_set_files
 from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
+from ckgen.plan.planner import demand_right, make_plan
 from ckgen.specs.archs import load_archs
 
 if TYPE_CHECKING:
@@ -86,14 +85,7 @@ def plan_of(options: PlanOptions) -> GenerationPlan:
 
 def checked(plan: GenerationPlan, options: PlanOptions) -> GenerationPlan:
     """The plan; InputError as of `plan_of`."""
-    shipped = {str(path) for path in kernel_sets_of(map(Path, SHIPPED), options.ops)}
-    errors = [
-        found
-        for found in errors_of(plan.diagnostics)
-        if not (found.code == "K009" and found.location is not None and found.location.file in shipped)
-    ]
-    if errors:
-        raise InputError(errors)
+    demand_right(plan, frozenset(map(str, shipped_set_files(options.ops))))
     return plan
 
 

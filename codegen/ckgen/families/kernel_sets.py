@@ -88,3 +88,9 @@ class _SetFileReader(DocumentReader):
         if op not in self.readers:
             self.readers[op] = FAMILIES[op].set_reader(self.errors)
         return self.readers[op].document(node)
+
+
+def shipped_set_files(ops: Iterable[str]) -> tuple[Path, ...]:
+    """The files of all shipped sets for these ops."""
+    wanted = frozenset(ops)
+    return tuple(file for name in SHIPPED for file in kernel_set_files(Path(name), wanted))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ckgen import paths
-from ckgen.families.kernel_sets import SHIPPED, kernel_set_files
+from ckgen.families.kernel_sets import shipped_set_files
 from ckgen.families.registry import families_of
 from ckgen.just_in_time.planned import planned
 from ckgen.model.backend import Backend
@@ -45,7 +45,6 @@ def kernels(
     tables. backends: words of `--backend`. UsageError for what nobody knows, and for patterns that fit no kernel;
     InputError for tables that are wrong.
     """
-    signatures, kernels = tuple(signatures), tuple(kernels)
     chosen = frozenset(family.name for family in families_of(ops))
     known = {str(one) for one in Backend}
     wanted = frozenset(backends)
@@ -57,14 +56,12 @@ def kernels(
             targets=parse_targets(targets or "native", env={}, archs=load_archs(), native=native_target),
             ops=chosen,
             tuning=layers or paths.shipped_tables(),
-            kernel_sets=tuple(file for name in SHIPPED for file in kernel_set_files(Path(name), chosen)),
-            signatures=signatures,
-            kernels=kernels,
+            kernel_sets=shipped_set_files(chosen),
+            signatures=tuple(signatures),
+            kernels=tuple(kernels),
             backends=wanted,
         )
     )
-    if not plan.instances and not wanted and (asked := [*signatures, *kernels]):
-        raise UsageError(f"no kernel of these operations and targets fits {', '.join(asked)}")
     return tuple(
         Kernel(one.name, one.id, str(one.signature.op), one.signature.canonical(), str(one.backend), tuple(one.archs))
         for one in plan.instances

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from ckgen.model.diagnostic import Severity
-from ckgen.model.errors import InputError, UsageError
+from ckgen.families.kernel_sets import shipped_set_files
+from ckgen.model.errors import UsageError
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.planner import make_plan
+from ckgen.plan.planner import demand_right, make_plan
 from ckgen.specs import load_archs
 
-_OF_OTHER_TARGETS = "K009"
-"""A shipped set that has no kernel for the targets: it is searched all the same."""
 _UNFIT = "P005"
 
 
 def planned(options: PlanOptions) -> GenerationPlan:
-    """UsageError for patterns that fit nothing, each by name; InputError for tables and kernel sets that are wrong."""
+    """UsageError for patterns that fit nothing, by name; InputError for tables and kernel sets that are wrong."""
     plan = make_plan(options, load_archs())
     if unfit := [one.message for one in plan.diagnostics if one.code == _UNFIT]:
         raise UsageError("\n".join(unfit))
-    wrong = [one for one in plan.diagnostics if one.severity is Severity.ERROR and one.code != _OF_OTHER_TARGETS]
-    if wrong:
-        raise InputError(wrong)
+    demand_right(plan, frozenset(map(str, shipped_set_files(options.ops))))
+    if not plan.instances and not options.backends and (asked := [*options.signatures, *options.kernels]):
+        raise UsageError(f"no kernel of these operations and targets fits {', '.join(asked)}")
     return plan

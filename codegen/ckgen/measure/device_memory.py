@@ -117,15 +117,13 @@ class DevicePlaced:
     def send(self) -> None:
         """See Placed; what is only read is there."""
         self.sets(1)
-        for matrix, buffer in self._first:
-            if matrix.stored is None:
-                self._upload(matrix, buffer)
+        for matrix, buffer in self._written():
+            self._upload(matrix, buffer)
 
     def fetch(self) -> None:
         """See Placed."""
-        for matrix, buffer in self._first:
-            if matrix.stored is None:
-                self._gpu.download(matrix.region.all.ctypes.data, _begin(matrix, buffer), matrix.region.all.size)
+        for matrix, buffer in self._written():
+            self._gpu.download(matrix.region.all.ctypes.data, _begin(matrix, buffer), matrix.region.all.size)
 
     def out_of_bounds_writes(self) -> str:
         """See Placed."""
@@ -139,9 +137,11 @@ class DevicePlaced:
 
     def restore(self) -> None:
         """See Placed; no kernel reaches the operands that lie here."""
-        for matrix, _ in self._first:
-            if matrix.stored is None:
-                matrix.restore()
+        for matrix, _ in self._written():
+            matrix.restore()
+
+    def _written(self) -> Iterator[tuple[Matrix, Buffer]]:
+        return (one for one in self._first if one[0].stored is None)
 
     def _is_same(self, matrix: Matrix, buffer: Buffer, part: slice) -> bool:
         expected = matrix.region.all[part]

@@ -26,6 +26,8 @@ from ckgen.plan.legal import Kernel, Offer, Offers
 from ckgen.plan.profile import HEURISTICS, Admission, Profile, admission, admitting, clauses_about, named_sources
 
 DEFAULT = SHIPPED[0]
+NOTHING_LEFT = "K009"
+"""The code of what is said of a set that has no kernel for the targets."""
 """Of a kernel that no set's file names."""
 
 
@@ -263,7 +265,7 @@ def _flavours(signature: Signature, arch: ArchSpec) -> tuple[Signature, ...]:
 def _yields_nothing(path: Path, candidates: Sequence[AnyCandidate], rejected: Iterable[RuleFinding]) -> Diagnostic:
     reasons = tuple(dict.fromkeys(str(finding) for finding in rejected))
     return Diagnostic(
-        "K009",
+        NOTHING_LEFT,
         f"none of the {len(candidates)} kernels of this set is valid on the requested targets",
         candidates[0].location,
         detail=reasons[:8] or ("its targets and backends fit none of --targets",),

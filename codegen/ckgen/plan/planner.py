@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from ckgen.model.collector import collector_paused
 from ckgen.model.diagnostic import Diagnostic, Severity, in_order
 from ckgen.model.errors import InputError
 from ckgen.model.fate import Fate, FateKind
-from ckgen.plan.defaults import Profiled, heuristics_for, kernel_defaults
+from ckgen.plan.defaults import NOTHING_LEFT, Profiled, heuristics_for, kernel_defaults
 from ckgen.plan.fate_findings import fate_findings
 from ckgen.plan.fates import LeftOut, Outcome, Outcomes, resolve
 from ckgen.plan.inputs import PlanInputs, named_in, plan_inputs
@@ -72,6 +72,19 @@ def plan_of(known: PlanInputs, profiles: Sequence[Path]) -> GenerationPlan:
         diagnostics=in_order(diagnostics),
         left_out={source: count for source, count in sorted(profiled.left_out.items()) if count},
     )
+
+
+def demand_right(plan: GenerationPlan, unnamed: Container[str]) -> None:
+    """InputError for what is wrong, but for kernel sets in the files `unnamed` of which nothing is left on the targets:
+    nobody named them."""
+    wrong = [
+        one
+        for one in plan.diagnostics
+        if one.severity is Severity.ERROR
+        and not (one.code == NOTHING_LEFT and one.location is not None and one.location.file in unnamed)
+    ]
+    if wrong:
+        raise InputError(wrong)
 
 
 def has_errors(plan: GenerationPlan) -> bool:
