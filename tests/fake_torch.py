@@ -106,7 +106,7 @@ class FakeTorch:
             ctypes.addressof(self._exchange), b"dlpack_exchange_api", None
         )
 
-    def empty(self, shape: Any, dtype: str, device: Any) -> Any:
+    def empty_strided(self, shape: Any, strides: Any, dtype: str, device: Any) -> Any:
         one = self.tensor(aligned(shape, _DTYPES[dtype][0]), f"{device.type}:{device.index}")
         self.made.append(one)
         return one

@@ -79,6 +79,10 @@ def test_results_go_where_they_are_asked_for(lib: Library) -> None:
     own = tuple(np.zeros_like(one) for one in (dq, dk, dv))
     again = lib.attention_backward(**given, dq=own[0], dk=own[1], dv=own[2])
     assert again[0] is own[0] and all((a == b).all() for a, b in zip(own, (dq, dk, dv), strict=True))
+    for one in own:
+        one[:] = 0
+    again = lib.attention_backward(**given, dk=own[1])
+    assert again[1] is own[1] and all((a == b).all() for a, b in zip(again[:3], (dq, dk, dv), strict=True))
     plan = lib.plan("fmha_bf16_bwd", SHAPE)
     for one in own:
         one[:] = 0
@@ -98,8 +102,6 @@ def test_wrong_calls_say_what_is_wrong(lib: Library) -> None:
         lib.attention_backward(**given | {"lse": given["lse"][..., :8].copy()})
     with pytest.raises(ShapeMismatch, match=r"dout has shape .* is asked for as out"):
         lib.attention_backward(**given | {"dout": given["dout"][:, :8]})
-    with pytest.raises(ShapeMismatch, match="dk is missing"):
-        lib.attention_backward(**given, dq=np.zeros_like(given["q"]))
 
 
 def test_dropout_draws_anew_with_each_offset(lib: Library) -> None:
@@ -108,4 +110,4 @@ def test_dropout_draws_anew_with_each_offset(lib: Library) -> None:
     asked = {"causal": True, "with_lse": True, "dropout": 0.5, "seed": 2**63 + 7}
     first, again, other = (lib.attention(q, q, q, **asked, offset=offset)[0] for offset in (1, 1, 2**40))
     assert (first == again).all() and (first != other).any()
-    assert not lib._bound.sites and not lib._bound.makers
+    assert not lib._bound.sites

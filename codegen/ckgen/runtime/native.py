@@ -7,28 +7,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ckgen.tensors.allocate import Maker
+
 Site = Any
 """A capsule: a planned call, into which addresses are put."""
 Key = tuple[bytes, Any]
 """What tensors are but for their addresses, and all that a call says beside them."""
-Outcome = Any
-"""True; a status and its sentence; or None, of `call` alone: no site may run as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """call(sites, options, tensors, stream): runs the site whose key is (key(tensors), options), without the GIL.
+    """call(sites, options, results, operands, stream): runs the site whose key is (key(tensors), options), without the
+    GIL, and returns the results, those among them that the site makes; None where no site may run as it is.
 
     stream: None for that of the tensors' framework. key(tensors): None where tensors are of a type that is not read.
-    site(numbers, block, patches, tensors, kept, allocate): see src/python/site.hpp. launch(site, addresses, stream):
-    runs it; the workspace is the caller's to allocate.
-    read_with(type, exchange): objects of exactly this type are read, by torch's capsule of C functions or by None.
+    site(numbers, block, patches, tensors, kept, fail, makers, allocate): see src/python/site.hpp. launch(site,
+    addresses, stream): runs it; results and workspace are the caller's to allocate. Both raise what `fail` makes of a
+    status and its sentence. read_with(type, exchange): objects of exactly this type are read, by torch's capsule of C
+    functions or by None.
     """
 
-    call: Callable[[dict[Key, Site], Any, tuple[Any, ...], int | None], Outcome]
+    call: Callable[[dict[Key, Site], Any, tuple[Any, ...], tuple[Any, ...], int | None], tuple[Any, ...] | None]
     key: Callable[[tuple[Any, ...]], bytes | None]
-    site: Callable[[tuple[int, ...], bytes, bytes, bytes, object, Callable[[], Any] | None], Site]
-    launch: Callable[[Site, tuple[int, ...], int], Outcome]
+    site: Callable[
+        [
+            tuple[int, ...],
+            bytes,
+            bytes,
+            bytes,
+            object,
+            Callable[[int, str], BaseException],
+            tuple[Maker | None, ...] | None,
+            Maker | None,
+        ],
+        Site,
+    ]
+    launch: Callable[[Site, tuple[int, ...], int], None]
     read_with: Callable[[type, object], None]
 
     @classmethod

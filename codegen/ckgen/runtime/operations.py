@@ -260,8 +260,7 @@ class Library(Session):
         operands = (
             q, k, v, bias, sink, q_descale, k_descale, v_descale, seqstart_q, seqstart_k, seqlen_k, block_table,
         )  # fmt: skip
-        results = self._pair(out, lse, has_lse, said, wishes, operands)
-        found = self.invoke("fmha", said, wishes, results, operands, stream, workspace)
+        found = self.invoke("fmha", said, wishes, (out, lse), operands, stream, workspace)
         return found if has_lse else found[0]
 
     def attention_backward(
@@ -307,8 +306,8 @@ class Library(Session):
         """(dq, dk, dv, dbias, dsink) of what `attention` was given, from what it gave with lse and dout, the gradient
         by its result. dbias, of a bias of elements, and dsink are None unless they are asked for or given.
 
-        All have the type of q, but dsink fp32, and the shapes of what they are gradients of. Deterministic. Where
-        any is given, all of dq, dk and dv are. Errors as of `attention`.
+        All have the type of q, but dsink fp32, and the shapes of what they are gradients of. Deterministic. Errors as
+        of `attention`.
         """
         said = (
             signature, None, scale, causal, window, top_left, sink_tokens, softcap, False, max_q, max_k, dropout, seed,
@@ -317,20 +316,6 @@ class Library(Session):
         wishes = (True, batch_invariant, num_threads, strategy, instance, k_batch)
         operands = (q, k, v, out, lse, dout, bias, sink, seqstart_q, seqstart_k, None, None)
         return self.invoke("fmha", said, wishes, (dq, dk, dv, dbias, dsink), operands, stream, workspace)
-
-    def _pair(
-        self,
-        out: Any,
-        lse: Any,
-        has_lse: bool,
-        said: tuple[Any, ...],
-        wishes: tuple[Any, ...],
-        operands: tuple[Any, ...],
-    ) -> tuple[Any, Any]:
-        """The results; where only one of two is given, the other is allocated here."""
-        if has_lse and out is not None and lse is None:
-            return self._allocated(self._bound, ("fmha", said, wishes, False), (out, None), operands)
-        return out, lse
 
     def plan(
         self, signature: str, problem: Any, *, instance: str | None = None, k_batch: int = 1, **wishes: Any

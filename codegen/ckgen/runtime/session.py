@@ -20,7 +20,7 @@ from ckgen.runtime.dispatcher import Dispatcher
 from ckgen.runtime.functions import ARGS_OF_OP
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import RuntimeLibrary
-from ckgen.runtime.native import Key, Native, Outcome, Site
+from ckgen.runtime.native import Key, Native, Site
 from ckgen.runtime.source import LibrarySource
 from ckgen.tensors.allocate import Maker, bytes_like, maker_like
 from ckgen.tensors.sources import view
@@ -55,7 +55,6 @@ class _Bound:
 
     device: Device
     sites: dict[Key, Site] = field(default_factory=dict)
-    makers: dict[Key, tuple[Maker | None, ...]] = field(default_factory=dict)
 
 
 class Session:
@@ -87,22 +86,16 @@ class Session:
         stream: Any,
         workspace: Any,
     ) -> tuple[Any, ...]:
-        """Runs an operation and returns its results, allocated where the first is None.
+        """Runs an operation and returns its results; those that are None and that it writes are allocated.
 
         `options` and `wishes` are the fields of the operation's options and of CallWishes, as far as they are said.
         """
-        bound, native = self._bound, self._native
+        bound = self._bound
         address = None if stream is None else stream_address(stream)
         said = (op, options, wishes, address is not None)
-        if results[0] is None:
-            results = self._allocated(bound, said, results, operands)
-        tensors = (*results, *operands, workspace)
-        done = native.call(bound.sites, said, tensors, address)
-        if done is None:
-            done = self._planned(bound, said, tensors, address)
-        if done is not True:
-            raise failure_of(*done)
-        return results
+        others = (*operands, workspace)
+        done = self._native.call(bound.sites, said, results, others, address)
+        return self._planned(bound, said, results, others, address) if done is None else done
 
     def run(self, plan: Plan, tensors: Mapping[str, Any], options: Mapping[str, Any], stream: Any) -> None:
         """Runs a plan that the caller keeps, with tensors by their names, `workspace` among them or none."""
@@ -116,63 +109,60 @@ class Session:
         address = None if stream is None else stream_address(stream)
         made = _Call(self, self._bound.device, family.op, call, given, views)
         allocate = made.workspace_maker(plan, address)
-        done = made.launch(made.site(plan, allocate), made.stream(address), allocate)
-        if done is not True:
-            raise failure_of(*done)
-
-    def _allocated(
-        self, bound: _Bound, said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
-        """Memory for the results that are None and that the call writes."""
-        key = self._native.key((*results, *operands))
-        makers = bound.makers.get((key, said)) if key is not None else None
-        if makers is None:
-            makers = self._makers(said, results, operands)
-            if key is not None and _is_kept(said):
-                _keep(bound.makers, (key, said), makers)
-        if len(results) == 1:  # the usual call, whose time counts
-            return results if makers[0] is None else (makers[0](),)
-        return tuple(one if maker is None else maker() for one, maker in zip(results, makers, strict=True))
+        made.launch(made.site(plan, None, allocate), made.stream(address), allocate)
 
     def maker(self, like: Any, shape: tuple[int, ...], dtype: DType) -> Maker:
         """What allocates a result beside `like`, an operand."""
         return maker_like(like, shape, dtype)
 
     def _makers(
-        self, said: tuple[Any, ...], results: tuple[Any, ...], operands: tuple[Any, ...]
-    ) -> tuple[Maker | None, ...]:
-        """What allocates each result that is None; None for what is given, and for what the call does not write."""
-        op, options, *_ = said
-        call = _call_of(op)
-        given = call.options_type(*options)
+        self, call: OperationCall, given: Any, results: tuple[Any, ...], operands: tuple[Any, ...]
+    ) -> tuple[Maker | None, ...] | None:
+        """What allocates each result that is None and that the call writes; None where there is no such result."""
+        if all(one is not None for one in results):
+            return None
         names = call.names(given)
         views = {n: view(n, t) for n, t in zip(names, (*results, *operands), strict=True) if t is not None}
         written = call.results(views, given)
         like = next(tensor for tensor in operands if tensor is not None)
-        return tuple(
+        makers = tuple(
             self.maker(like, written[name].shape, written[name].dtype) if one is None and name in written else None
             for name, one in zip(names, results, strict=False)
         )
+        return makers if any(makers) else None
 
-    def _planned(self, bound: _Bound, said: tuple[Any, ...], tensors: tuple[Any, ...], stream: int | None) -> Outcome:
-        """Checks and plans a call, keeps it, and runs it."""
+    def _planned(
+        self,
+        bound: _Bound,
+        said: tuple[Any, ...],
+        results: tuple[Any, ...],
+        others: tuple[Any, ...],
+        stream: int | None,
+    ) -> tuple[Any, ...]:
+        """Checks and plans a call, keeps it, and runs it. others: operands, and the workspace."""
         op, options, wishes, _ = said
         call = _call_of(op)
         given = call.options_type(*options)
+        makers = self._makers(call, given, results, others[:-1])
+        made = results if makers is None else tuple(m() if m else one for m, one in zip(makers, results, strict=True))
+        tensors = (*made, *others)
         names = (*call.names(given), WORKSPACE)
         views = {n: view(n, t) for n, t in zip(names, tensors, strict=True) if t is not None}
-        made = _Call(self, bound.device, FAMILIES[op].op, call, given, views)
-        resolved = made.stream(stream)  # what is wrong of it is said before the site is kept, which is asked no more
-        plan = made.plan(CallWishes(*wishes))
-        allocate = made.workspace_maker(plan, stream)
-        site = made.site(plan, allocate)
+        planned = _Call(self, bound.device, FAMILIES[op].op, call, given, views)
+        resolved = planned.stream(stream)  # what is wrong of it is said before the site is kept, which is asked no more
+        plan = planned.plan(CallWishes(*wishes))
+        allocate = planned.workspace_maker(plan, stream)
+        site = planned.site(plan, makers, allocate)
         for tensor in tensors:
             if tensor is not None:
                 self._native.read_alike(tensor)
-        key = self._native.key(tensors)
+        key = self._native.key((*results, *others))
         if key is not None and call.is_kept(given):
-            _keep(bound.sites, (key, said), site)
-        return made.launch(site, resolved, allocate)
+            if len(bound.sites) >= MOST_SITES:
+                bound.sites.clear()
+            bound.sites[key, said] = site
+        planned.launch(site, resolved, allocate)
+        return made
 
 
 class _Call:
@@ -220,8 +210,8 @@ class _Call:
             return None
         return bytes_like((one.owner for one in self._views.values()), plan.workspace_size)
 
-    def site(self, plan: Plan, allocate: Maker | None) -> Site:
-        """The plan with the arguments' struct. allocate: makes the workspace that calls do not bring."""
+    def site(self, plan: Plan, makers: tuple[Maker | None, ...] | None, allocate: Maker | None) -> Site:
+        """The plan with the arguments' struct. makers, allocate: of results and workspace that calls leave out."""
         if plan.refusal:
             raise failure_of(1, plan.refusal)
         check_workspace(self._views, plan)
@@ -239,6 +229,8 @@ class _Call:
             bytes(block.patches),
             b"".join(self._tensor(name) for name in self._names),
             (plan, dispatcher, self._device, kinds),
+            failure_of,
+            makers,
             allocate,
         )
 
@@ -252,7 +244,7 @@ class _Call:
         """Where it runs; StreamMismatch for one that is given beside tensors of the CPU."""
         return stream_of(tuple(self._views.values()), self._place, given)
 
-    def launch(self, site: Site, stream: int, allocate: Maker | None) -> Outcome:
+    def launch(self, site: Site, stream: int, allocate: Maker | None) -> None:
         """Runs it, as the site was made."""
         native, views = self._session._native, self._views
         if allocate is not None:
@@ -260,7 +252,7 @@ class _Call:
             native.read_alike(made)
             views = {**views, WORKSPACE: view(WORKSPACE, made)}
         addresses = tuple(views[name].address if name in views else 0 for name in self._names)
-        return native.launch(site, addresses, stream)
+        native.launch(site, addresses, stream)
 
 
 def _call_of(op: str) -> OperationCall:
@@ -268,18 +260,6 @@ def _call_of(op: str) -> OperationCall:
     if call is None:
         raise UsageError(f"{op} is not called with tensors")
     return call
-
-
-def _is_kept(said: tuple[Any, ...]) -> bool:
-    op, options, *_ = said
-    call = _call_of(op)
-    return call.is_kept(call.options_type(*options))
-
-
-def _keep(kept: dict[Key, Any], key: Key, value: Any) -> None:
-    if len(kept) >= MOST_SITES:
-        kept.clear()
-    kept[key] = value
 
 
 def sequence_of(tensors: Any, name: str, what: str = "one of each group") -> Sequence[Any]:

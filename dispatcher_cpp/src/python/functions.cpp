@@ -34,25 +34,27 @@ const Site* site_of(PyObject* capsule) noexcept {
 
 void end_site(PyObject* capsule) {
   if (const Site* site = site_of(capsule)) {
-    Py_DecRef(site->kept);
-    if (site->allocate != nullptr) Py_DecRef(site->allocate);
+    for (PyObject* one : {site->kept, site->fail, site->makers, site->allocate})
+      if (one != nullptr) Py_DecRef(one);
     delete site;
   }
 }
 
-/// All tensors of a call; absent ones are None and have no address.
+/// All tensors of a call, results first; absent ones are None and have no address.
 struct Tensors {
   std::array<std::uint64_t, kMostTensors> addresses;
+  std::size_t count = 0;
   KeyWords key;
   StreamOf stream_of = nullptr;  // of the first tensor on a GPU
   std::int32_t device_type = kCpu;
   std::int32_t device_id = 0;
 
+  /// Those of a tuple, behind those that were read before.
   bool read_all(PyObject* tuple) noexcept {
-    const Py_ssize_t count = PyTuple_Size(tuple);
-    if (count < 0 || static_cast<std::size_t>(count) > kMostTensors) return false;
-    for (Py_ssize_t i = 0; i < count; ++i)
-      if (!read_one(PyTuple_GetItem(tuple, i), addresses[static_cast<std::size_t>(i)])) return false;
+    const Py_ssize_t further = PyTuple_Size(tuple);
+    if (further < 0 || count + static_cast<std::size_t>(further) > kMostTensors) return false;
+    for (Py_ssize_t i = 0; i < further; ++i)
+      if (!read_one(PyTuple_GetItem(tuple, i), addresses[count++])) return false;
     return !key.full;
   }
 
@@ -96,9 +98,10 @@ bool stream_of(PyObject* given, const Tensors& tensors, void*& stream) noexcept 
   return tensors.stream_of != nullptr && tensors.stream_of(tensors.device_type, tensors.device_id, &stream) == 0;
 }
 
-/// Workspace of the tensors' framework, freed behind the launch on the stream that it was made on. null with an error.
-PyObject* workspace_of(const Site& site, std::uint64_t& address) noexcept {
-  PyObject* const made = PyObject_CallNoArgs(site.allocate);
+/// A tensor that the framework of the others allocates; memory of a GPU is freed behind the launch, on the stream that
+/// it was made on. null with an error.
+PyObject* make(PyObject* maker, std::uint64_t& address) noexcept {
+  PyObject* const made = PyObject_CallNoArgs(maker);
   TensorPlace place;
   KeyWords unused;
   if (made == nullptr || read(made, place, unused)) {
@@ -109,12 +112,38 @@ PyObject* workspace_of(const Site& site, std::uint64_t& address) noexcept {
   return PyErr_NoMemory();
 }
 
-/// call(sites, options, tensors, stream): runs the site of these options and tensors. None where there is none that
-/// may run as it is.
+/// The results of a call: those that were given, and those that the site makes. null with an error.
+PyObject* results_of(const Site& site, PyObject* given, std::uint64_t* addresses) noexcept {
+  const Py_ssize_t count = PyTuple_Size(given);
+  PyObject* const results = PyTuple_New(count);
+  for (Py_ssize_t i = 0; results != nullptr && i < count; ++i) {
+    PyObject* one = PyTuple_GetItem(given, i);
+    PyObject* const maker = one == none() ? PyTuple_GetItem(site.makers, i) : none();
+    if (maker != none()) {
+      one = make(maker, addresses[i]);
+    } else {
+      Py_IncRef(one);
+    }
+    if (one == nullptr || PyTuple_SetItem(results, i, one) != 0) {
+      Py_DecRef(results);
+      return nullptr;
+    }
+  }
+  return results;
+}
+
+bool run(const Site& site, Tensors& tensors, void* stream) noexcept {
+  if (site.allocate == nullptr) return launch(site, tensors.addresses.data(), stream);
+  const Owned workspace(make(site.allocate, tensors.addresses[site.workspace]));
+  return workspace && launch(site, tensors.addresses.data(), stream);
+}
+
+/// call(sites, options, results, operands, stream): runs the site of these options and tensors, and returns its
+/// results. None where there is none that may run as it is.
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 4) return new_none();
+  if (count != 5) return new_none();
   Tensors tensors;
-  if (!tensors.read_all(arguments[2])) return new_none();
+  if (!tensors.read_all(arguments[2]) || !tensors.read_all(arguments[3])) return new_none();
   const Owned bytes(key_bytes(tensors.key));
   if (!bytes) return nullptr;
   const Owned key(PyTuple_Pack(2, bytes.get(), arguments[1]));
@@ -129,11 +158,17 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   const Site* const site = site_of(found);
   if (site == nullptr) return nullptr;
   void* stream = nullptr;
-  if (!is_current(*site) || !takes(*site, tensors.addresses.data()) || !stream_of(arguments[3], tensors, stream))
-    return new_none();
-  if (site->allocate == nullptr) return launch(*site, tensors.addresses.data(), stream);
-  const Owned workspace(workspace_of(*site, tensors.addresses[site->workspace]));
-  return workspace ? launch(*site, tensors.addresses.data(), stream) : nullptr;
+  if (!is_current(*site) || !stream_of(arguments[4], tensors, stream)) return new_none();
+  PyObject* results = arguments[2];
+  if (site->makers == nullptr) {
+    Py_IncRef(results);
+  } else if (results = results_of(*site, results, tensors.addresses.data()); results == nullptr) {
+    return nullptr;
+  }
+  const bool takes_these = takes(*site, tensors.addresses.data());
+  if (takes_these && run(*site, tensors, stream)) return results;
+  Py_DecRef(results);
+  return takes_these ? nullptr : new_none();
 }
 
 /// key(tensors): the bytes by which `call` will look for a site; None where it never will.
@@ -157,9 +192,17 @@ bool copy_bytes(PyObject* bytes, std::vector<Value>& out) noexcept {
   return true;
 }
 
-/// site(numbers, block, patches, tensors, kept, allocate): a capsule of a Site; `numbers` are its first six fields.
+/// A reference of the site's own; null of None.
+PyObject* held(PyObject* object) noexcept {
+  if (object == none()) return nullptr;
+  Py_IncRef(object);
+  return object;
+}
+
+/// site(numbers, block, patches, tensors, kept, fail, makers, allocate): a capsule of a Site; `numbers` are its first
+/// six fields.
 PyObject* site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 6) return new_none();
+  if (count != 8) return new_none();
   std::array<std::uint64_t, 6> numbers;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     PyObject* const number = PyTuple_GetItem(arguments[0], static_cast<Py_ssize_t>(i));
@@ -178,14 +221,12 @@ PyObject* site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (!copy_bytes(arguments[1], made->block) || !copy_bytes(arguments[2], made->patches) ||
       !copy_bytes(arguments[3], made->tensors))
     return nullptr;
-  made->kept = arguments[4];
   PyObject* const capsule = PyCapsule_New(made.get(), kSite, end_site);
   if (capsule == nullptr) return nullptr;
-  Py_IncRef(made->kept);
-  if (arguments[5] != none()) {
-    made->allocate = arguments[5];
-    Py_IncRef(made->allocate);
-  }
+  made->kept = held(arguments[4]);
+  made->fail = held(arguments[5]);
+  made->makers = held(arguments[6]);
+  made->allocate = held(arguments[7]);
   made.release();
   return capsule;
 }
@@ -204,7 +245,7 @@ PyObject* launch_site(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   }
   const unsigned long long stream = PyLong_AsUnsignedLongLong(arguments[2]);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  return launch(*found, addresses.data(), reinterpret_cast<void*>(stream));
+  return launch(*found, addresses.data(), reinterpret_cast<void*>(stream)) ? new_none() : nullptr;
 }
 
 /// read_with(type, exchange): see tensor.hpp.

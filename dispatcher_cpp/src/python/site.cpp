@@ -28,6 +28,16 @@ ckgen_status run_with(const Site& site, unsigned char* block, const std::uint64_
   return site.run(site.dispatcher, site.plan, block, workspace, stream, message);
 }
 
+void raise(const Site& site, ckgen_status status, const char* text) noexcept {
+  const Owned code(PyLong_FromLong(static_cast<long>(status)));
+  const Owned said(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
+  if (!code || !said) return;
+  const Owned failure(PyObject_CallFunctionObjArgs(site.fail, code.get(), said.get(), nullptr));
+  if (!failure) return;
+  const Owned type(PyObject_Type(failure.get()));
+  PyErr_SetObject(type.get(), failure.get());
+}
+
 }  // namespace
 
 bool is_current(const Site& site) noexcept {
@@ -48,7 +58,7 @@ bool takes(const Site& site, const std::uint64_t* addresses) noexcept {
   return true;
 }
 
-PyObject* launch(const Site& site, const std::uint64_t* addresses, void* stream) noexcept {
+bool launch(const Site& site, const std::uint64_t* addresses, void* stream) noexcept {
   alignas(16) std::array<unsigned char, kUsualBlock> usual;
   std::vector<unsigned char> larger;
   unsigned char* block = usual.data();
@@ -56,7 +66,8 @@ PyObject* launch(const Site& site, const std::uint64_t* addresses, void* stream)
     try {
       larger.resize(site.block.size());
     } catch (...) {
-      return PyErr_NoMemory();
+      PyErr_NoMemory();
+      return false;
     }
     block = larger.data();
   }
@@ -65,7 +76,8 @@ PyObject* launch(const Site& site, const std::uint64_t* addresses, void* stream)
   void* const thread = PyEval_SaveThread();
   const ckgen_status status = run_with(site, block, addresses, stream, {text.data(), text.size()});
   PyEval_RestoreThread(thread);
-  return status == CKGEN_OK ? PyBool_FromLong(1) : Py_BuildValue("(is)", static_cast<int>(status), text.data());
+  if (status != CKGEN_OK) raise(site, status, text.data());
+  return status == CKGEN_OK;
 }
 
 }  // namespace ckgen::inline v1::detail

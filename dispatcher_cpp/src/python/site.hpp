@@ -34,11 +34,13 @@ struct Site {
   const ckgen_plan* plan;
   std::uint64_t generation;          // of the dispatcher when the plan was asked for
   std::uint64_t workspace;           // which tensor it is, where `run` is there
-  PyObject* allocate;                // makes the workspace of a call that brings none; null: nobody does
   std::vector<unsigned char> block;  // the arguments' struct, and behind it what it points to
   std::vector<SitePatch> patches;
   std::vector<SiteTensor> tensors;
-  PyObject* kept;  // the plan and whatever else must live
+  PyObject* kept;      // the plan and whatever else must live
+  PyObject* fail;      // makes an exception of a status and its sentence
+  PyObject* makers;    // of each result what allocates it, None of one that is given; null: all are given
+  PyObject* allocate;  // makes the workspace of a call that brings none; null: nobody does
 };
 
 /// Whether the plan is of the rows that answer now.
@@ -48,7 +50,7 @@ bool is_current(const Site& site) noexcept;
 /// asked then looks closer, and says what is wrong.
 bool takes(const Site& site, const std::uint64_t* addresses) noexcept;
 
-/// Runs without the GIL. True, or (status, message); null with an error where memory is exhausted.
-PyObject* launch(const Site& site, const std::uint64_t* addresses, void* stream) noexcept;
+/// Runs without the GIL. false with an error.
+bool launch(const Site& site, const std::uint64_t* addresses, void* stream) noexcept;
 
 }  // namespace ckgen::inline v1::detail

@@ -23,7 +23,6 @@ struct PyMethodDef {
 CKGEN_PYTHON void Py_IncRef(PyObject*);
 CKGEN_PYTHON void Py_DecRef(PyObject*);
 CKGEN_PYTHON PyObject* Py_BuildValue(const char*, ...);
-CKGEN_PYTHON PyObject* PyBool_FromLong(long);
 CKGEN_PYTHON PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 CKGEN_PYTHON int PyBytes_AsStringAndSize(PyObject*, char**, Py_ssize_t*);
 CKGEN_PYTHON PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject* module);
@@ -33,15 +32,21 @@ CKGEN_PYTHON PyObject* PyDict_GetItemWithError(PyObject*, PyObject*);
 CKGEN_PYTHON void PyErr_Clear();
 CKGEN_PYTHON PyObject* PyErr_NoMemory();
 CKGEN_PYTHON PyObject* PyErr_Occurred();
+CKGEN_PYTHON void PyErr_SetObject(PyObject* type, PyObject* value);
 CKGEN_PYTHON void PyEval_RestoreThread(void*);
 CKGEN_PYTHON void* PyEval_SaveThread();
 CKGEN_PYTHON unsigned long long PyLong_AsUnsignedLongLong(PyObject*);
+CKGEN_PYTHON PyObject* PyLong_FromLong(long);
+CKGEN_PYTHON PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);
 CKGEN_PYTHON PyObject* PyObject_CallNoArgs(PyObject*);
 CKGEN_PYTHON PyObject* PyObject_GetAttr(PyObject*, PyObject*);
 CKGEN_PYTHON PyObject* PyObject_Type(PyObject*);
 CKGEN_PYTHON PyObject* PyTuple_GetItem(PyObject*, Py_ssize_t);
+CKGEN_PYTHON PyObject* PyTuple_New(Py_ssize_t);
 CKGEN_PYTHON PyObject* PyTuple_Pack(Py_ssize_t, ...);
+CKGEN_PYTHON int PyTuple_SetItem(PyObject*, Py_ssize_t, PyObject*);
 CKGEN_PYTHON Py_ssize_t PyTuple_Size(PyObject*);
+CKGEN_PYTHON PyObject* PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char* errors);
 CKGEN_PYTHON PyObject* PyUnicode_InternFromString(const char*);
 #undef CKGEN_PYTHON
 }
