@@ -51,6 +51,7 @@ def program(target: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(*asked, "--kernels", INSTANCE),
         *("--emit", "library", "--name", "my_kernels", "--out", str(folder / "device")),
     )
+    assert (folder / "device" / "signatures.txt").read_text() == "gemm_bf16_rcr_batched\n"
     return shim_program(folder, "gemm_on_shim.cpp", "-O1")
 
 

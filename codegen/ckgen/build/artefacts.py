@@ -16,6 +16,10 @@ from ckgen.build.result import Result
 from ckgen.build.toolchain import Toolchain
 
 
+SIGNATURES = "signatures.txt"
+"""Beside a library, those of its instances, a line each: a program that attaches it registers them all."""
+
+
 class Emit(Enum):
     """How far a build goes: the device assembly; code objects and host objects; one static library of both."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ckgen.build.artefacts import Emit, OutFolder
+from ckgen.build.artefacts import SIGNATURES, Emit, OutFolder
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache
 from ckgen.build.compile import CODE_OBJECT, host_job
@@ -84,6 +84,9 @@ def build(
     if request.emit is Emit.LIBRARY:
         shipped = _shipped(wanted.hosts, ordered, entries, host_entries)
         emit_library(request.name, shipped, out, toolchain, cache, limits, lambda outcome: say(failed_command(outcome)))
+        names = {one.name for one in shipped}
+        signatures = sorted({result.signature for result in ordered if result.kernel in names})
+        out.write(SIGNATURES, "".join(f"{signature}\n" for signature in signatures))
     return ordered
 
 
