@@ -15,7 +15,6 @@ from ckgen.build.planned import Planned, PlannedHost
 from ckgen.build.result import Result
 from ckgen.build.toolchain import Toolchain
 
-
 SIGNATURES = "signatures.txt"
 """Beside a library, those of its instances, a line each: a program that attaches it registers them all."""
 
