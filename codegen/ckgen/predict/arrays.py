@@ -126,7 +126,7 @@ class Some:
         import numpy as np
 
         def factors(given: Mapping[str, float]) -> npt.NDArray[Any]:
-            return np.array([given.get(word, 1.0) for word in self.pipelines])[self.of]
+            return np.asarray(np.array([given.get(word, 1.0) for word in self.pipelines])[self.of])
 
         work = replace(self.work, matrix=self.work.matrix * factors(constants.pipelines))
         own: dict[str, Any] = {
