@@ -45,7 +45,7 @@ def test_another_text_place_layer_or_option_is_read_anew(tmp_path: Path) -> None
 
 
 def test_a_large_table_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "_MOST_KNOWN", 100)
+    monkeypatch.setattr(load, "_KNOWN", Lately(100))
     table = write_table(tmp_path / "a8w8_blockscale.csv", [row(16)])
     assert loaded(table).files[0] is not loaded(table).files[0]
 
@@ -59,9 +59,9 @@ def test_archs_of_counts_are_equal_where_they_answer_alike() -> None:
     assert usual(7) is None and gfx_of_cu(ARCHS, (), {7: "gfx950"})(7) == "gfx950"
 
 
-def test_the_oldest_of_too_many_is_made_again() -> None:
+def test_the_oldest_of_what_weighs_too_much_is_made_again() -> None:
     made: list[int] = []
-    lately = Lately[int](2)
+    lately = Lately[int](20)
     for key in (1, 2, 1, 3, 2, 3):
-        assert lately.get(key, lambda key=key: made.append(key) or key * 10) == key * 10  # type: ignore[func-returns-value, misc]
+        assert lately.get(key, 10, lambda key=key: made.append(key) or key * 10) == key * 10  # type: ignore[func-returns-value, misc]
     assert made == [1, 2, 3, 2]

@@ -10,21 +10,21 @@ T = TypeVar("T")
 
 
 class Lately(Generic[T]):
-    """The last `most` answers. Threads may ask at once; what they make is the same."""
+    """The last answers whose weights are `most` together. Threads may ask at once; what they make is the same."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: dict[Hashable, T] = {}
+        self._known: dict[Hashable, tuple[int, T]] = {}
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get(self, key: Hashable, weight: int, make: Callable[[], T]) -> T:
         """What was made for an equal key, or what is made now."""
         with self._lock:
-            found = self._known.pop(key, None)
-        if found is None:
-            found = make()
+            known = self._known.pop(key, None)
+        found = known if known is not None else (weight, make())
         with self._lock:
             self._known[key] = found
-            while len(self._known) > self._most:
-                del self._known[next(iter(self._known))]
-        return found
+            excess = 0 if known is not None else sum(one for one, _ in self._known.values()) - self._most
+            while excess > 0:
+                excess -= self._known.pop(next(iter(self._known)))[0]
+        return found[1]

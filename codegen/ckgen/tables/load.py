@@ -24,11 +24,10 @@ from ckgen.tables.reading import Place, missing_columns
 UNKNOWN = "unknown"
 """The kind of a table whose header no dialect recognises."""
 
-_Loaded = tuple["TableFile", tuple[Diagnostic, ...]]
-_KNOWN: Lately[_Loaded] = Lately(256)
-"""Tables by their place and bytes, and what they were read with: further plans of a process have most in common."""
-_MOST_KNOWN = 4 << 20
-"""Bytes of a table beyond which its rows are not kept: they would take as much memory as a plan."""
+_Loaded = tuple["TableFile", Sequence[Diagnostic]]
+_KNOWN: Lately[_Loaded] = Lately(32 << 20)
+"""Tables by their place and bytes, and what they were read with: further plans of a process have most in common. Of so
+many bytes; their rows take some three times as much memory."""
 R = TypeVar("R")
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """What spreadsheets put between cells in place of commas."""
@@ -139,17 +138,11 @@ def _find(argument: Path, layer: int) -> list[TableSource]:
 
 def _load(table: TableSource, options: LoadOptions) -> _Loaded:
     data = read_bytes(table.source)
-    if len(data) > _MOST_KNOWN:
-        return _loaded(table, data, options)
-    return _KNOWN.get((table, sha256(data).digest(), options), lambda: _loaded(table, data, options))
+    key = table, sha256(data).digest(), options
+    return _KNOWN.get(key, len(data), lambda: _loaded(table, data, options))
 
 
 def _loaded(table: TableSource, data: bytes, options: LoadOptions) -> _Loaded:
-    file, problems = _told(table, data, options)
-    return file, tuple(problems)
-
-
-def _told(table: TableSource, data: bytes, options: LoadOptions) -> tuple[TableFile, list[Diagnostic]]:
     raw, problems = parse_bytes(data, table.display)
     if raw is None:
         return _whole(table, UNKNOWN, FateKind.INVALID, 0), problems
