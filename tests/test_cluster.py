@@ -54,7 +54,7 @@ def test_workers_die_and_every_result_is_there_once(kills: int) -> None:
 
 @pytest.mark.slow
 def test_a_task_that_kills_its_workers_is_lost_and_the_others_are_not() -> None:
-    found = dict(run_on(range(6), kill_yourself, workers=2, most_losses=2))
+    found = dict(run_on(range(6), kill_yourself, workers=2))
     assert found.pop(3) == Lost() and found == {one: one for one in (0, 1, 2, 4, 5)}
 
 
