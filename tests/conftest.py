@@ -24,6 +24,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="rewrite tests/golden/ with what the tests produce")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of workers that collect all at once every other one begins with the last room: whatever one has rewritten the
+    others read."""
+    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2:
+        session.config.args[:] = [room for path in session.config.args for room in reversed(_rooms(path))]
+
+
+def _rooms(path: str) -> list[str]:
+    """What pytest collects in the folder of all tests, one by one; another path is taken as it is."""
+    if Path(path).resolve() != Path(__file__).parent:
+        return [path]
+    entries = sorted(Path(path).iterdir())
+    return [str(one) for one in entries if (one.is_dir() or one.match("test_*.py")) and one.name != "__pycache__"]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Python's collector of cycles neither runs while tests are made nor ever looks at them again: they all stay.
@@ -40,14 +55,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files with the most slow tests first: workers that get whole files are then done together. Tests in a browser and
-    long ones run where -m names them."""
+    """Files with the most slow tests first, of equal ones by path: workers that get whole files are then done together,
+    and all have one order, wherever they began. Tests in a browser and long ones run where -m names them."""
     for name in {"browser", "long"} - set(config.option.markexpr.split()):
         away = [item for item in items if item.get_closest_marker(name)]
         items[:] = [item for item in items if item not in away]
         config.hook.pytest_deselected(items=away)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: (-slow[item.path], item.path.parts))
 
 
 @pytest.fixture

@@ -29,7 +29,8 @@ if [ "${#missing[@]}" -gt 0 ]; then
 fi
 
 [ -x .venv/bin/pip ] || python3 -m venv .venv || fail "cannot create .venv"
-.venv/bin/pip install -q cmake ninja || fail "cannot install cmake and ninja"
+# The pip that a venv comes with may be old: that of Python 3.11 takes twice as long to choose among packages.
+.venv/bin/pip install -q -U pip cmake ninja || fail "cannot install cmake and ninja"
 export PATH="$PWD/.venv/bin:$PATH"
 export LC_ALL=C.UTF-8  # else Python sets a part of it for what it starts, and ccache takes that for another compile
 unset CKGEN_TEST_BUILD

@@ -16,10 +16,15 @@ from ckgen.model.tuned_row import Shape
 _HOPPER_BITS = 13
 
 
+def _bits(values: np.ndarray) -> int:
+    """After the point: the fewest that hold all of the values."""
+    return next(bits for bits in (*range(23, 0, -1), 0) if not bits or (np.ldexp(values, bits - 1) % 1).any())
+
+
 def _largest_sum(operands: Operands, block: int) -> float:
     """Of |sums so far| along K of the first row, in units of the least step of a product, each block from 0."""
     a, b = operands.a[0, 0], operands.b[0]
-    steps = [max(bits for bits in range(24) if (np.ldexp(x, bits - 1) % 1).any() or bits == 0) for x in (a, b)]
+    steps = [_bits(a), _bits(b)]
     products = a[:, None] * b
     sums = (np.abs(np.cumsum(products[at : at + block], axis=0)).max() for at in range(0, len(a), block))
     return float(max(sums)) * 2.0 ** sum(steps)

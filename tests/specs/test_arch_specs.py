@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -138,3 +139,11 @@ def test_loading_all_specs_costs_little_more_than_reading_their_json() -> None:
 
     plain = least(lambda: [json.loads(file.read_text(encoding="utf-8")) for file in files])
     assert least(lambda: archs._load((paths.arch_specs_dir(),))) < 60 * plain
+
+
+@pytest.mark.parametrize("name", sorted(load_archs()))
+def test_a_spec_is_a_key_by_what_it_holds(name: str) -> None:
+    first, again = load_archs()[name], load_archs(paths.arch_specs_dir())[name]
+    assert again is not first and {again: name}[first] == name
+    assert replace(first, lds_bytes=first.lds_bytes + 1) not in {again: name}
+    assert replace(first, ops_per_clock={}) not in {again: name} or not first.ops_per_clock

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Protocol
 
 from ckgen.fuzz.case import Case
+from ckgen.model.hash_once import HashOnce, hash_once
 
 
 class MeasureStatus(Enum):
@@ -29,8 +30,9 @@ class MeasureStatus(Enum):
     LATE = "late"
 
 
+@hash_once
 @dataclass(frozen=True, slots=True, order=True)
-class Candidate:
+class Candidate(HashOnce):
     """An instance by name, and its number of splits."""
 
     instance: str

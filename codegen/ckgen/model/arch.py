@@ -10,6 +10,7 @@ from enum import Enum
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType, Fp8Flavour
+from ckgen.model.hash_once import HashOnce, hash_once
 from ckgen.model.op_words import FLOAT8
 from ckgen.model.word import Word
 
@@ -159,11 +160,12 @@ class CpuFeatures:
     vector_bits: int
     required: tuple[str, ...]
     capabilities: tuple[str, ...]
-    register_tiles: Mapping[str, tuple[str, ...]]
+    register_tiles: Mapping[str, tuple[str, ...]] = field(hash=False)
 
 
+@hash_once
 @dataclass(frozen=True, slots=True)
-class ArchSpec:
+class ArchSpec(HashOnce):
     """Everything that is known of one arch. LDS, wave and register numbers are 0 on a CPU, which has no vendor.
 
     processor: what the compiler is told, and a code object says; elf_machine: the same as a number in e_flags.
@@ -206,10 +208,10 @@ class ArchSpec:
     last_level_cache_bytes: int
     fp8_flavour: Fp8Flavour | None
     fp8_sum_bits: int
-    ops_per_clock: Mapping[DType, int]
+    ops_per_clock: Mapping[DType, int] = field(hash=False)
     skus: tuple[Sku, ...]
     matrix_instructions: tuple[MatrixInstruction, ...]
-    warp_tiles: Mapping[Backend, tuple[WarpTile, ...]]
+    warp_tiles: Mapping[Backend, tuple[WarpTile, ...]] = field(hash=False)
     pipelines: tuple[PipelineSpec, ...]
     cpu: CpuFeatures | None
     provenance: Mapping[str, str] = field(repr=False, compare=False)

@@ -154,18 +154,11 @@ def _choices(rule: DecisionRule, signature: Any) -> Mapping[Leaf, Kernel]:
     return {choice: _kernel_of(rule, choice, signature) for choice in rule.every_choice}
 
 
-_LEGAL: dict[tuple[DecisionRule, Any, int], tuple[ArchSpec, bool]] = {}
-"""By the arch itself, which is kept, so that no other has its id."""
-
-
+@cache
 def _are_legal(rule: DecisionRule, signature: Any, arch: ArchSpec) -> bool:
     """Whether all choices are, for the signature on the arch."""
-    known = _LEGAL.get(key := (rule, signature, id(arch)))
-    if known is None:
-        kernels = _choices(rule, signature).values()
-        known = arch, not any(judge(signature, one.config, one.backend, arch) for one in kernels)
-        _LEGAL[key] = known
-    return known[1]
+    kernels = _choices(rule, signature).values()
+    return not any(judge(signature, one.config, one.backend, arch) for one in kernels)
 
 
 def _kernel_of(rule: DecisionRule, leaf: Leaf, signature: Signature) -> Kernel:

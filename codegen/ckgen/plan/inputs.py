@@ -91,20 +91,27 @@ def load_options(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> LoadOpt
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _GfxOfCu:
+    """CU counts with their archs, as a function that equals one with the same answers."""
+
+    archs: tuple[tuple[int, str], ...]
+
+    def __call__(self, cu_num: int) -> str | None:
+        return dict(self.archs).get(cu_num)
+
+
 def gfx_of_cu(
     archs: Mapping[str, ArchSpec], targets: Sequence[Target], assumed: Mapping[int, str]
 ) -> Callable[[int], str | None]:
     """The one arch with that CU count: as assumed, else among the requested targets, else among all known products."""
-
-    def answer(cu_num: int) -> str | None:
-        if cu_num in assumed:
-            return assumed[cu_num]
-        requested = {target.gfx for target in targets if target.cu_num == cu_num}
-        if len(requested) == 1:
-            return next(iter(requested))
-        return arch_of_cu_num(archs, cu_num)
-
-    return answer
+    counts = {sku.cu_num for arch in archs.values() for sku in arch.skus}
+    found = {count: gfx for count in counts if (gfx := arch_of_cu_num(archs, count)) is not None}
+    requested: dict[int, set[str]] = {}
+    for target in targets:
+        requested.setdefault(target.cu_num, set()).add(target.gfx)
+    found |= {count: next(iter(names)) for count, names in requested.items() if len(names) == 1}
+    return _GfxOfCu(tuple(sorted((found | dict(assumed)).items())))
 
 
 def named_in(options: PlanOptions) -> tuple[Signature, ...]:

@@ -123,16 +123,16 @@ class Offers:
                 yield replace(offer, kernels=kernels)
 
 
-_OFFERS: dict[tuple[int, ...], tuple[tuple[AnyCandidate, ...], tuple[ArchSpec, ...], tuple[Offer, ...]]] = {}
-"""By the set and the archs themselves, which are kept, so that no others have their ids."""
+_OFFERS: dict[tuple[int, tuple[ArchSpec, ...]], tuple[tuple[AnyCandidate, ...], tuple[Offer, ...]]] = {}
+"""By the set itself, which is kept, so that no other has its id, and the archs."""
 
 
 def _every_offer(candidates: tuple[AnyCandidate, ...], archs: tuple[ArchSpec, ...]) -> tuple[Offer, ...]:
     """The offers of a set, whatever filters leave out."""
-    known = _OFFERS.get(key := (id(candidates), *map(id, archs)))
+    known = _OFFERS.get(key := (id(candidates), archs))
     if known is None:
-        known = _OFFERS[key] = candidates, archs, tuple(_offers(candidates, archs))
-    return known[2]
+        known = _OFFERS[key] = candidates, tuple(_offers(candidates, archs))
+    return known[1]
 
 
 def _offers(candidates: Iterable[AnyCandidate], archs: Sequence[ArchSpec]) -> Iterator[Offer]:
@@ -148,16 +148,16 @@ def _offers(candidates: Iterable[AnyCandidate], archs: Sequence[ArchSpec]) -> It
             yield Offer(signature, source, name, tuple(of_source))
 
 
-_KNOWN: dict[tuple[int, int], tuple[LegalCandidate, ...]] = {}
-"""By the candidate and the arch themselves: sets that were read stay in memory, and so does what rules said of them."""
+_KNOWN: dict[tuple[int, ArchSpec], tuple[LegalCandidate, ...]] = {}
+"""By the candidate itself and the arch: sets that were read stay in memory, and so does what rules said of them."""
 
 
 def _kernels(candidate: AnyCandidate, arch: ArchSpec, signature: Signature) -> tuple[LegalCandidate, ...]:
     """All that a candidate is on an arch, whose flavour `signature` has."""
-    known = _KNOWN.get(key := (id(candidate), id(arch)))
+    known = _KNOWN.get(key := (id(candidate), arch))
     if known is None:
         known = tuple(LegalCandidate(candidate, arch, signature, config) for config in candidate.configs(arch.name))
-        if known:  # which keep both, so that no other has their ids
+        if known:  # which keep the candidate, so that no other has its id
             _KNOWN[key] = known
     return known
 

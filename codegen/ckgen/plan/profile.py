@@ -85,6 +85,9 @@ class Clause:
         )
 
 
+_ALL = (Clause(),)
+
+
 def has_order(family: AnyFamily, signature: Signature, config: Config) -> bool:
     """Whether a kernel adds up in one order, whatever the rows, groups or requests; of a CPU's on any level."""
     return family.order_of(signature, config, CPU_LEVELS).numbers[0] != 0
@@ -102,7 +105,7 @@ class Profile:
 def clauses_about(profiles: Sequence[Profile], signature: Signature, source: str) -> tuple[Clause, ...]:
     """The clauses that are about kernels of a source and a signature; without profiles one for all."""
     if not profiles:
-        return (Clause(),)
+        return _ALL
     family = family_of(signature)
     clauses = (clause for profile in profiles for clause in profile.keep)
     return tuple(clause for clause in clauses if clause.is_about(family, signature, source))

@@ -146,19 +146,19 @@ def examined(context: RowContext, rows: Iterable[Row]) -> list[Entry]:
 
 def examine(context: RowContext, row: Row) -> Entry:
     """What is known about a row by itself; a row that contradicts itself is added to `context.findings`."""
-    meanings = context.meanings
-    generated = meanings.is_generated(row)
-    kernel = meanings.kernel(row) if generated else None
+    own = context.meanings.of(row)
+    generated = own.is_generated(row)
+    kernel = own.kernel(row) if generated else None
     if row.target is None:
         return Entry(row, (), -1, generated, kernel)
     try:
-        number, signatures = meanings.signatures(row)
+        number, signatures = context.meanings.signatures(row)
     except UsageError as error:
         wrong = _self_contradiction(context, row, error)
         context.findings.append(wrong)
         return Entry(row, (), -1, generated, kernel, invalid=wrong.code)
-    by_default = meanings.is_by_default(row)
-    entry = Entry(row, signatures, number, generated, kernel, by_default, meanings.table_kernel(row))
+    by_default = own.is_by_default(row)
+    entry = Entry(row, signatures, number, generated, kernel, by_default, own.table_kernel(row))
     entry.refused = _refusal(context, entry)
     return entry
 
@@ -175,9 +175,14 @@ def set_keys(context: RowContext, entries: Iterable[Entry]) -> None:
 
 def name_finding(context: RowContext, row: Row) -> Diagnostic | None:
     """What is wrong with a row's names: a kernel that ckgen makes does not parse, or one could not be emitted."""
-    meanings = context.meanings
-    if meanings.is_generated(row) and meanings.kernel(row) is None:
-        return unparsable(row, context.place(row), meanings.about_name(row))
+    own = context.meanings.of(row)
+    generated = own.is_generated(row)
+    return _name_finding(context, row, generated, own.kernel(row) if generated else None)
+
+
+def _name_finding(context: RowContext, row: Row, generated: bool, kernel: Identified | None) -> Diagnostic | None:
+    if generated and kernel is None:
+        return unparsable(row, context.place(row), context.meanings.about_name(row))
     return None if is_plain(row.kernel) and is_plain(row.library) else _unprintable(row, context.place(row))
 
 
@@ -213,7 +218,7 @@ class _Rivals:
         self._first: dict[FullKey, Entry] = {}
         self.several: dict[FullKey, list[Entry]] = {}
         for entry in entries:
-            wrong = name_finding(context, entry.row)
+            wrong = _name_finding(context, entry.row, entry.generated, entry.kernel)
             if wrong is not None:
                 context.findings.append(wrong)
                 entry.invalid = wrong.code

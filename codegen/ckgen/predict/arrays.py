@@ -105,28 +105,28 @@ class Weighed:
         all_rows = self._sizes
         splits = np.array([k_batch for _, k_batch in self.found.candidates])[candidates]
         words = np.array([work.pipeline if work is not None else "" for work in self.works])[candidates]
+        pipelines, of = np.unique(words, return_inverse=True)
         sizes = Sizes(all_rows.m[rows], all_rows.n[rows], all_rows.k[rows], all_rows.batch[rows], splits)
-        return Some(GpuWork(**columns), sizes, self.chip, words)
+        return Some(GpuWork(**columns), sizes, self.chip, tuple(pipelines.tolist()), of)
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """Pairs as arrays."""
+    """Pairs as arrays. `pipelines` are the main loops that there are, and `of` each pair's among them."""
 
     work: GpuWork
     sizes: Sizes
     chip: Chip
-    pipelines: npt.NDArray[Any]
+    pipelines: tuple[str, ...]
+    of: npt.NDArray[Any]
 
     def predicted(self, constants: GpuConstants) -> npt.NDArray[Any]:
         """Microseconds of each pair. Factors of main loops go into the numbers that they are of; kernels' own are left
         out."""
         import numpy as np
 
-        words, of = np.unique(self.pipelines, return_inverse=True)
-
         def factors(given: Mapping[str, float]) -> npt.NDArray[Any]:
-            return np.array([given.get(word, 1.0) for word in words.tolist()])[of]
+            return np.asarray(np.array([given.get(word, 1.0) for word in self.pipelines])[self.of])
 
         work = replace(self.work, matrix=self.work.matrix * factors(constants.pipelines))
         own: dict[str, Any] = {

@@ -59,7 +59,7 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     drawn = [found for one in sets if (found := _draw(one, held)) is not None]
     if sum(one.rows for one in drawn) < LEAST_ROWS:
         return None
-    words = sorted({word for one in drawn for word in one.winners.pipelines.tolist()})
+    words = sorted({word for one in drawn for word in one.winners.pipelines})
     known = any(one.lost for one in sets)
     of_loops = words, *(3 * [words if known else []])  # pipelines, launches, tiles, stores
     splits = any((one.winners.sizes.k_batch > 1).any() for one in drawn)

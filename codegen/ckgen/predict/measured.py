@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +60,14 @@ class MeasuredSet:
         """Of each row and candidate, whether it can run; the winner always did."""
         import numpy as np
 
-        columns = [self._runs(instance, k_batch) for instance, k_batch in self.candidates]
-        found = np.array(columns).T
+        shapes, of_shape = _places([row.shape for row in self.rows], lambda shape: shape)
+        layers, of_layer = _places([row.shape for row in self.rows], lambda shape: (shape.batch, shape.n, shape.k))
+        found = np.empty((len(self.rows), len(self.candidates)), dtype=bool)
+        for at, (instance, k_batch) in enumerate(self.candidates):
+            asked = instance.constraints
+            of_m = asked.m_multiple or asked.max_m or asked.min_m or asked.max_ab or asked.max_c
+            some, of = (shapes, of_shape) if of_m else (layers, of_layer)  # many demands say nothing of M
+            found[:, at] = np.array([supports(asked, shape, k_batch) is None for shape in some], dtype=bool)[of]
         found[np.arange(len(self.rows)), [row.winner for row in self.rows]] = True
         return found
 
@@ -90,16 +96,14 @@ class MeasuredSet:
                 known[key] = [str(one.backend) in won and k in splits[row.file] for one, k in self.candidates]
         return np.array([known[row.file, row.layer] for row in self.rows])
 
-    def _runs(self, instance: Instance, k_batch: int) -> list[bool]:
-        """Many demands say nothing of M: these are asked once a layer."""
-        asked = instance.constraints
-        of_m = asked.m_multiple or asked.max_m or asked.min_m or asked.max_ab or asked.max_c
-        known: dict[Any, bool] = {}
-        for row in self.rows:
-            key = row.shape if of_m else row.layer
-            if key not in known:
-                known[key] = supports(asked, row.shape, k_batch) is None
-        return [known[row.shape if of_m else row.layer] for row in self.rows]
+
+def _places(shapes: Sequence[Shape], key: Callable[[Shape], Hashable]) -> tuple[Sequence[Shape], npt.NDArray[Any]]:
+    """The first shape of each key, and of every shape where that is."""
+    import numpy as np
+
+    firsts: dict[Hashable, tuple[int, Shape]] = {}
+    places = [firsts.setdefault(key(shape), (len(firsts), shape))[0] for shape in shapes]
+    return [shape for _, shape in firsts.values()], np.array(places, dtype=np.int64)
 
 
 def measured_sets(plan: GenerationPlan) -> tuple[MeasuredSet, ...]:

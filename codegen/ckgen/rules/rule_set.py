@@ -53,7 +53,7 @@ class RuleSet(Generic[S, C]):
         self._rules: dict[str, Rule] = {}
         self._checks: dict[str, Callable[[S, C, ArchSpec], RuleFinding | None]] = {}
         self._config_checks: dict[str, Callable[[C, ArchSpec], RuleFinding | None]] = {}
-        self._known: dict[tuple[C, int], tuple[ArchSpec, tuple[RuleFinding, ...]]] = {}
+        self._known: dict[tuple[C, ArchSpec], tuple[RuleFinding, ...]] = {}
         if backend.vendor:
             self.config_rule(f"{backend}.vendor", source="arch_specs")(self._is_for_its_gpus)
 
@@ -120,14 +120,14 @@ class RuleSet(Generic[S, C]):
         return tuple(sorted((*alone, *found), key=lambda finding: finding.rule))
 
     def _of_config(self, config: C, arch: ArchSpec) -> tuple[RuleFinding, ...]:
-        """What is against the Config whatever it computes. The arch is kept, so that no other has its id."""
-        known = self._known.get(key := (config, id(arch)))
+        """What is against the Config whatever it computes."""
+        known = self._known.get(key := (config, arch))
         if known is None:
             checks = sorted(self._config_checks.items())
             findings = ((rule_id, check(config, arch)) for rule_id, check in checks)
-            told = tuple(replace(one, rule=rule_id) for rule_id, one in findings if one is not None)
-            known = self._known[key] = arch, told
-        return known[1]
+            known = tuple(replace(one, rule=rule_id) for rule_id, one in findings if one is not None)
+            self._known[key] = known
+        return known
 
 
 def first_judgement(

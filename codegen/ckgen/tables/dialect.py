@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ckgen.model.diagnostic import Diagnostic
@@ -87,12 +87,12 @@ class LoadOptions:
 
     `assume_dtype` is the operands' type of rows that tell none where their module leaves it open.
     `fits` names the modules whose grammar a kernel name fits. A header that several of `dialects` recognise is the last
-    one's.
+    one's. Tables are not read again with equal options, of which functions are parts: equal ones answer alike.
     """
 
     ops: frozenset[str]
     module: str | None
-    modules: Mapping[str, Module]
+    modules: Mapping[str, Module] = field(hash=False)
     fits: Callable[[str], frozenset[str]]
     gfx_of_cu: GfxOfCu
     dialects: tuple[Dialect, ...]

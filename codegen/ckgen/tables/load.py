@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -16,12 +17,17 @@ from ckgen.model.row import Row
 from ckgen.model.target import Target
 from ckgen.tables.cells import split_columns
 from ckgen.tables.dialect import Dialect, LoadOptions, TableReader, classify
+from ckgen.tables.lately import Lately
 from ckgen.tables.read import RawTable, parse_bytes, read_bytes
 from ckgen.tables.reading import Place, missing_columns
 
 UNKNOWN = "unknown"
 """The kind of a table whose header no dialect recognises."""
 
+_Loaded = tuple["TableFile", Sequence[Diagnostic]]
+_KNOWN: Lately[_Loaded] = Lately(32 << 20)
+"""Tables by their place and bytes, and what they were read with: further plans of a process have most in common. Of so
+many bytes; their rows take some three times as much memory."""
 R = TypeVar("R")
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """What spreadsheets put between cells in place of commas."""
@@ -130,8 +136,14 @@ def _find(argument: Path, layer: int) -> list[TableSource]:
     return [TableSource(argument, argument.name, argument.as_posix(), layer, named=True)]
 
 
-def _load(table: TableSource, options: LoadOptions) -> tuple[TableFile, list[Diagnostic]]:
-    raw, problems = parse_bytes(read_bytes(table.source), table.display)
+def _load(table: TableSource, options: LoadOptions) -> _Loaded:
+    data = read_bytes(table.source)
+    key = table, sha256(data).digest(), options
+    return _KNOWN.get(key, len(data), lambda: _loaded(table, data, options))
+
+
+def _loaded(table: TableSource, data: bytes, options: LoadOptions) -> _Loaded:
+    raw, problems = parse_bytes(data, table.display)
     if raw is None:
         return _whole(table, UNKNOWN, FateKind.INVALID, 0), problems
     dialect = classify(raw.header, options.dialects)

@@ -76,6 +76,7 @@ class Tuner:
         self._pace = Pace()
         self._turn = 1
         self._failed: dict[str, list[Measured]] = {}
+        self._contests: dict[Problem, Contest] = {}
         self._out = Outcome()
 
     def tune(self, ladders: Sequence[Sequence[Problem]]) -> Outcome:
@@ -141,8 +142,14 @@ class Tuner:
     def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
         for ladder in self._out.ladders:
             timed = [one for one in ladder if one.searched.confirmed]
-            contests = [Contest(one.selected, self._turns_of(one.problem), one.searched.rough) for one in timed]
-            yield from zip(timed, verdicts(contests, self._options.min_improvement), strict=True)
+            yield from zip(timed, verdicts(list(map(self._contest, timed)), self._options.min_improvement), strict=True)
+
+    def _contest(self, one: Tuned) -> Contest:
+        """The same one as before where no turn was added."""
+        found = Contest(one.selected, self._turns_of(one.problem), one.searched.rough)
+        if self._contests.get(one.problem) != found:
+            self._contests[one.problem] = found
+        return self._contests[one.problem]
 
     def _turns_of(self, problem: Problem) -> Sequence[Turn]:
         """Those of this run, and of one before it as far as this one came."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from functools import cached_property
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.tune.losses import Loss, Losses, Turn, loss_to, losses
@@ -47,14 +47,32 @@ def may_tie(best: Measured, other: Measured) -> bool:
     return other.median_us - best.median_us <= max(noise, math.expm1(TIE) * best.median_us)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contest:
     """A problem of a ladder. `selected`: what selection takes anyway. `turns`: what was timed in each, without what
-    failed; `rough`: what all candidates lost in the rungs before."""
+    failed; `rough`: what all candidates lost in the rungs before.
+
+    It is asked again after each turn of other problems, and knows then what it answered.
+    """
 
     selected: Candidate | None
     turns: Sequence[Turn]
     rough: Mapping[Candidate, float]
+
+    @cached_property
+    def losses(self) -> Losses | None:
+        """What its candidates lose; None where nothing was timed."""
+        return losses(self.turns)
+
+    def loss_to(self, one: Candidate, other: Candidate) -> Loss | None:
+        """What one loses to the other; None where no turn has both."""
+        if (one, other) not in self._pairs:
+            self._pairs[one, other] = loss_to(self.turns, one, other)
+        return self._pairs[one, other]
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[Candidate, Candidate], Loss | None]:
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,7 @@ def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict
     are equal to the fastest, and better than that by as much, the one that loses least in the mean of the ladder, in
     steps, and of these the first by name: so neighbours agree, and so does another tune.
     """
-    every = [losses(one.turns) for one in ladder]
+    every = [one.losses for one in ladder]
     noise = _noise(every)
     ranked = _ranked(ladder, every)
     anyway = -math.log(1 - least_gain) if least_gain < 1 else math.inf
@@ -99,7 +117,7 @@ def _ranked(ladder: Sequence[Contest], every: Sequence[Losses | None]) -> list[C
         if found is not None:
             known.append({**contest.rough, **{one: loss.value for one, loss in found.of.items()}})
     names = sorted({one for each in known for one in each})
-    lost = {one: fmean(min(each.get(one, _FAR), _FAR) for each in known) for one in names}
+    lost = {one: math.fsum([min(each.get(one, _FAR), _FAR) for each in known]) / len(known) for one in names}
     step = _STEP if len(known) > 1 else _NO_STEP
     return sorted(names, key=lambda one: (round(lost[one] / step), one))
 
@@ -140,7 +158,7 @@ class _Examined:
         for other in self._found.of:
             if other == one:
                 continue
-            loss = loss_to(self._contest.turns, one, other)
+            loss = self._contest.loss_to(one, other)
             margin = _CERTAIN * self._error(loss) if loss is not None else math.inf
             beyond = loss.value - tolerance if loss is not None else 0.0
             if beyond >= margin and loss is not None and (loss.count >= _LEAST_TURNS or loss.value >= _MOST_WILD):

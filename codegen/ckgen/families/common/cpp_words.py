@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 _BY_REASON = {
@@ -34,6 +34,7 @@ _STD = re.compile(r"std[0-9]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+@lru_cache(10_000)
 def why_not_a_name(text: str) -> str | None:
     """Why the text cannot be a name in C++ that anybody may choose; None where it can."""
     if not _IDENTIFIER.fullmatch(text):

@@ -53,6 +53,10 @@ class RowMeanings(ABC, Generic[R, S]):
         self._signatures: dict[Hashable, tuple[int, tuple[S, ...]]] = {}
         self._numbers: dict[tuple[S, ...], int] = {}
 
+    def of(self, row: R) -> RowMeanings[R, S]:
+        """Those of the row's own dialect, which answer as these do, but for `signatures` and their numbers."""
+        return self
+
     def signatures(self, row: R) -> tuple[int, tuple[S, ...]]:
         """What the row stands for, and a small number that is equal exactly for equal answers.
 

@@ -187,14 +187,18 @@ class _Classes:
 
         `last` is [queries, classes]. The dimensions are small multiples of `unit` but for the one that is last.
         """
-        found = np.zeros((len(last), len(self.of_dim)))
-        for one in range(self.count):
-            dims = np.flatnonzero(self.of_dim == one)
-            partial = unit * random.integers(-2, 3, (len(last), len(dims)))
-            partial[:, -1] = last[:, one]
-            if len(dims) > 1:
-                partial[:, -1] += np.where(is_free[:, one], partial[:, -2], 0.0)
-            found[:, dims] = np.diff(partial, axis=1, prepend=0.0)
+        rows, dims = len(last), np.argsort(self.of_dim, kind="stable")  # by class, of which the first may have one more
+        found, drawn = np.zeros((rows, len(dims))), unit * random.integers(-2, 3, rows * len(dims))
+        least, larger = divmod(len(dims), self.count)
+        for size, classes in ((least + 1, np.arange(larger)), (least, np.arange(larger, self.count))):
+            own, dims = np.split(dims, [size * len(classes)])
+            steps, drawn = np.split(drawn, [rows * len(own)])
+            partial = steps.reshape(len(classes), rows, size)
+            partial[..., -1] = last.T[classes]
+            if size > 1:
+                partial[..., -1] += np.where(is_free.T[classes], partial[..., -2], 0.0)
+                partial[..., 1:] -= partial[..., :-1].copy()
+            found[:, own] = partial.swapaxes(0, 1).reshape(rows, len(own))
         return found * self.signs
 
     def counts(self, visible: _Bools) -> _Integers:
@@ -241,14 +245,14 @@ class _Classes:
 
 def _greedy(counts: _Integers, order: _Integers, target: _Integers, taken: _Bools) -> _Bools:
     """Classes in order, as long as no more than `target` keys are chosen; [queries, classes]."""
-    rows = np.arange(len(counts))
-    found, total = np.zeros(counts.shape, np.bool_), np.zeros(len(counts), np.int64)
-    for place in range(counts.shape[1]):
-        one = order[:, place]
-        more = counts[rows, one]
-        fits = (more > 0) & (total + more <= target) & ~taken[rows, one]
-        found[rows, one] |= fits
-        total += np.where(fits, more, 0)
+    more = np.ascontiguousarray(np.take_along_axis(counts, order, 1).T)
+    fits = np.ascontiguousarray(np.take_along_axis((counts > 0) & ~taken, order, 1).T)
+    left = target.copy()
+    for one, own in zip(more, fits, strict=True):
+        own &= one <= left
+        left -= one * own
+    found = np.zeros(counts.shape, np.bool_)
+    np.put_along_axis(found, order, fits.T, 1)
     return found
 
 

@@ -54,7 +54,7 @@ class FmhaSignature(HashOnce):
 
     def problems(self) -> tuple[str, ...]:
         """Why this combination of fields means nothing; empty for a legal signature."""
-        return tuple(signature_check.problems(self, {}))
+        return _problems(self)
 
     def broken(self) -> Iterator[tuple[str, str]]:
         """The same with the rules' ids before them."""
@@ -81,6 +81,11 @@ def _resolved(signature: FmhaSignature, flavour: Fp8Flavour | None) -> FmhaSigna
     given = signature.a, signature.b, signature.c
     a, b, c = (dtype.resolve(flavour) for dtype in given)
     return signature if (a, b, c) == given else replace(signature, a=a, b=b, c=c)
+
+
+@cache
+def _problems(signature: FmhaSignature) -> tuple[str, ...]:
+    return tuple(signature_check.problems(signature, {}))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ckgen.families.common.order import ORDER_M, OrderIn
@@ -17,7 +17,8 @@ from ckgen.model.tuned_row import Shape
 
 _LOST = 1.05
 """What a kernel takes at least over the winner of a size that it did not win."""
-_Sizes = Sequence[tuple[int, Choice]]
+_Rungs = Sequence[tuple[int, Choice, float]]
+"""Sizes of M with their winners, and what these cost there."""
 
 
 def takes_every_batch(constraints: Constraints) -> bool:
@@ -59,7 +60,9 @@ def _choice_of_ladder(unit: GemmUnit, table: TablePlan, key: GroupKey) -> Choice
     if len(alike) <= 1 or not known:
         return sizes[0][1] if sizes else None
     works = {choice: _Work.of(unit.instances[choice.instance], choice, key[0]) for choice in won}
-    best = min(known, key=lambda choices: _rank(unit, table.target.cu_num, sizes, works, choices))
+    cu_num = table.target.cu_num
+    rungs = [(m, winner, _least(m, cu_num, (works[winner],))) for m, winner in sizes]
+    best = min(known, key=lambda choices: _rank(unit, cu_num, rungs, works, choices))
     return max(best, key=lambda choice: won[choice])
 
 
@@ -92,21 +95,23 @@ class _Work(NamedTuple):
         tile, splits = instance.config.macro_tile, max(choice.k_batch, 1)
         return cls(tile.m, -(-n // tile.n) * splits, tile_cost(tile.m, tile.n), splits)
 
-    def cost(self, m: int, cu_num: int) -> float:
-        """Waves of workgroups times the cost of one, per element of K, where splits share a tile's K."""
-        return -(-(-(-m // self.tile_m) * self.per_row) // cu_num) * self.of_one / self.splits
+
+def _least(m: int, cu_num: int, works: Iterable[_Work]) -> float:
+    """Of waves of workgroups times the cost of one, per element of K, where splits share a tile's K."""
+    return min(
+        [-(-(-(-m // tile_m) * per_row) // cu_num) * of_one / splits for tile_m, per_row, of_one, splits in works]
+    )
 
 
 def _rank(
-    unit: GemmUnit, cu_num: int, sizes: _Sizes, works: Mapping[Choice, _Work], alike: Sequence[Choice]
+    unit: GemmUnit, cu_num: int, rungs: _Rungs, works: Mapping[Choice, _Work], alike: Sequence[Choice]
 ) -> tuple[bool, float]:
     """Of the choices of one order."""
     partial = not any(takes_every_batch(unit.instances[one.instance].constraints) for one in alike)
-    loss = 0.0
-    for m, winner in sizes:
-        if winner not in alike:
-            least = min(works[one].cost(m, cu_num) for one in alike)
-            loss += math.log(max(least / works[winner].cost(m, cu_num), _LOST))
+    loss, winners, of_order = 0.0, {*alike}, [works[one] for one in alike]
+    for m, winner, least in rungs:
+        if winner not in winners:
+            loss += math.log(max(_least(m, cu_num, of_order) / least, _LOST))
     return partial, round(loss, 6)
 
 

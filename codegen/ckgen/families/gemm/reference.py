@@ -20,7 +20,6 @@ _AT_ONCE = 1 << 18
 """Values whose steps are looked at together, in a cache."""
 _FEW = 1 << 10
 """So many most often tell the step of all, which is then only held against the others."""
-_ONE = np.ones((1, 1))
 _STEPS = 6
 """Roundings beside those of a sum: an integer sum's conversion, products with scales, the bias."""
 
@@ -176,9 +175,11 @@ def _product(a: Values, b: Values, is_narrow: bool) -> Values:
 
 def _summed_operands(operands: Operands) -> tuple[Values, Values]:
     """A and B as the accumulator sums them: with scales of blocks, but not with those that follow the sum."""
-    if operands.signature.quant in (Quant.PER_TENSOR, Quant.ROWWISE):
-        operands = replace(operands, a_scale=_ONE, b_scale=_ONE)
-    return scaled_operands(operands)
+    signature = operands.signature
+    if signature.quant not in (Quant.PER_TENSOR, Quant.ROWWISE):
+        return scaled_operands(operands)
+    a = _combined(operands.a, operands.a1, signature.a_op, signature.a)
+    return a, _combined(operands.b, operands.b1, signature.b_op, signature.b)
 
 
 def scaled_operands(operands: Operands) -> tuple[Values, Values]:

@@ -76,7 +76,7 @@ class GemmSignature(GemmFields):
 
     def problems(self) -> tuple[str, ...]:
         """Why this combination of fields means nothing; empty for a legal signature."""
-        return tuple(problems(self))
+        return _problems(self)
 
     def resolved(self, flavour: Fp8Flavour | None) -> GemmSignature:
         """The same with plain fp8 and bf8 in the arch's flavour."""
@@ -290,6 +290,11 @@ def _head_of(signature: GemmSignature) -> str:
     flags = (("preshuffle", signature.preshuffle_b), ("batched", signature.batched))
     words = [str(signature.op), *[str(signature.quant)] * (signature.quant is not Quant.NONE)]
     return "_".join([*words, *(word for word, present in flags if present)])
+
+
+@cache
+def _problems(signature: GemmSignature) -> tuple[str, ...]:
+    return tuple(problems(signature))
 
 
 def _legal(signature: GemmSignature, text: str) -> GemmSignature:
