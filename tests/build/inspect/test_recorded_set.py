@@ -45,14 +45,20 @@ def places(kernels: Kernels) -> set[tuple[str, str]]:
 
 
 @cache
+def wanted() -> tuple[Planned, ...]:
+    """Every kernel of all sets on every arch of them, of one reading of the tables."""
+    archs = load_archs()
+    every = sorted(places(SETS["kernels"]) | places(SETS["long"]))
+    targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in sorted({arch for _, arch in every}))
+    options = PlanOptions(targets=targets, ops=frozenset(FAMILIES), tuning=tuning_or_shipped(()), every_count=True)
+    globs = tuple(dict.fromkeys(kernel for kernel, _ in every))
+    return wanted_kernels(options, KernelFilter(globs, None), archs, default_cache()).kernels
+
+
 def planned(name: str) -> tuple[Planned, ...]:
     """Every kernel of a set on each of its archs."""
-    kernels, archs = SETS[name], load_archs()
-    targets = tuple(Target(gfx, archs[gfx].default_cu_num) for gfx in sorted(set().union(*kernels.values())))
-    options = PlanOptions(targets=targets, ops=frozenset(FAMILIES), tuning=tuning_or_shipped(()), every_count=True)
-    wanted = wanted_kernels(options, KernelFilter(tuple(kernels), None), archs, default_cache())
-    found = tuple(one for one in wanted.kernels if one.arch in kernels[one.kernel])
-    assert sorted((one.kernel, one.arch) for one in found) == sorted(places(kernels))
+    found = tuple(one for one in wanted() if one.arch in SETS[name].get(one.kernel, ()))
+    assert sorted((one.kernel, one.arch) for one in found) == sorted(places(SETS[name]))
     return found
 
 
