@@ -14,11 +14,14 @@ from typing import Any
 import yaml
 
 from amd_support import amd_toolchain
+from ckgen import paths
 from ckgen.build.inspect.code_object import CodeObject, read_code_object
 from ckgen.build.inspect.elf import Source
 
 ARCHS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 SOURCE = Path(__file__).parent / "amd_kernels.hip"
+SHIM = paths.dispatcher_dir() / "backends" / "hip" / "shim"
+"""In front of headers, as for the build's own HIP units."""
 
 _ENCODING = re.compile(r"_(?:e64_dpp|e32|e64|dpp8|dpp|sdwa)$")
 _LABEL = re.compile(r"(\w+):")
@@ -65,7 +68,7 @@ def compiled(arch: str, source: str | None = None) -> Compiled:
         file = folder / "k.hip"
         file.write_text(SOURCE.read_text(encoding="utf-8") if source is None else source, encoding="utf-8")
         for command in (
-            (*toolchain.device(arch), "-O3", "-S", "-o", "k.s", "k.hip"),
+            (*toolchain.device(arch), f"-I{SHIM}", "-O3", "-S", "-o", "k.s", "k.hip"),
             (*toolchain.assemble(arch), "-o", "k.o", "k.s"),
             (*toolchain.link(), "-o", "k.co", "k.o"),
         ):

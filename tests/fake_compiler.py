@@ -72,7 +72,15 @@ class FakeCompiler:
         """The processes that did."""
         return [int(line.split()[1]) for line in self._lines()]
 
-    def job(self, text: str, *, label: str = "unit", own: tuple[Path, ...] = (), depfile: str = "unit.d") -> Job:
+    def job(
+        self,
+        text: str,
+        *,
+        label: str = "unit",
+        fixed: tuple[Root, ...] = (),
+        own: tuple[Path, ...] = (),
+        depfile: str = "unit.d",
+    ) -> Job:
         """One compile of the text into unit.o."""
         return Job(
             label=label,
@@ -84,6 +92,7 @@ class FakeCompiler:
             depfile=depfile,
             identity=("fake",),
             roots=(Root("tools", self.folder),),
+            fixed=fixed,
             own=own,
         )
 

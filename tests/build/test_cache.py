@@ -10,7 +10,7 @@ import pytest
 
 from ckgen.build.cache import Cache, default_cache
 from ckgen.build.entry import RECORD
-from ckgen.build.job import Job
+from ckgen.build.job import Job, Root
 from ckgen.build.pool import Limits, Outcome, run_jobs
 from fake_compiler import FakeCompiler
 
@@ -116,6 +116,27 @@ def test_without_a_list_of_headers_all_own_ones_count(compiler: FakeCompiler, ca
     header.write_text("changed")
     os.utime(header, (2, 2))
     assert not made(job, cache).cached
+
+
+def test_a_header_stands_in_front_of_a_fixed_one_of_its_name(
+    compiler: FakeCompiler, cache: Cache, tmp_path: Path
+) -> None:
+    library, front, new = (tmp_path / name for name in ("library", "front", "new"))
+    for folder in (library, front, new):
+        folder.mkdir()
+        (folder / "x.hpp").write_text("one")
+        os.utime(folder / "x.hpp", (1, 1))
+    text = f"// include {front / 'x.hpp'}\n// include {library / 'x.hpp'}\n"
+
+    def job(*own: Path) -> Job:
+        return compiler.job(text, fixed=(Root("library", library),), own=own)
+
+    made(job(front), cache)
+    assert made(job(front), cache).cached
+    assert cache.find(job(new, front)) is None, "what was not there when it was compiled"
+    (front / "x.hpp").write_text("two")
+    os.utime(front / "x.hpp", (2, 2))
+    assert cache.find(job(front)) is None
 
 
 def test_a_lock_is_one_processes_and_goes_with_it(compiler: FakeCompiler, cache: Cache) -> None:

@@ -80,24 +80,31 @@ PROBLEMS = {
 }  # fmt: skip
 
 
+LOOKED_UP = ("lookup", "gemm", "--target", ARCH, "--signature", "a8w8_blockscale", "--shape", "100,5120,2048")
+
+
+def explaining(name: str, arch: str) -> tuple[str, ...]:
+    """The command that explains a problem on an arch."""
+    op, *words = PROBLEMS[name]
+    return ("explain", op, "--target", f"{arch}:304", *words)
+
+
 @pytest.fixture(scope="module")
-def explained(followed: tuple[Path, str]) -> dict[tuple[str, str], str]:
-    """What `ckgen explain` prints of each problem on each arch, of one process that reads the specs once."""
-    places = [(name, arch) for name in PROBLEMS for arch in (ARCH, ORIGINAL)]
-    commands = [["explain", PROBLEMS[name][0], "--target", f"{arch}:304", *PROBLEMS[name][1:]] for name, arch in places]
-    said: list[str] = json.loads(run(followed[0], "python", str(COMMANDS), json.dumps(commands)))
-    return dict(zip(places, said, strict=True))
+def said(followed: tuple[Path, str]) -> dict[tuple[str, ...], str]:
+    """What each command prints, of one process that reads the specs once."""
+    commands = [LOOKED_UP, *(explaining(name, arch) for name in PROBLEMS for arch in (ARCH, ORIGINAL))]
+    printed: list[str] = json.loads(run(followed[0], "python", str(COMMANDS), json.dumps(commands)))
+    return dict(zip(commands, printed, strict=True))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_problem_is_answered_as_on_the_original(explained: dict[tuple[str, str], str], name: str) -> None:
-    here, there = explained[name, ARCH], explained[name, ORIGINAL]
+def test_a_problem_is_answered_as_on_the_original(said: dict[tuple[str, ...], str], name: str) -> None:
+    here, there = said[explaining(name, ARCH)], said[explaining(name, ORIGINAL)]
     assert here.replace(ARCH, ORIGINAL) == there and "✔" in there
 
 
-def test_heuristics_of_its_family_answer(followed: tuple[Path, str]) -> None:
-    problem = ("--signature", "a8w8_blockscale", "--shape", "100,5120,2048")
-    assert "  heuristic  " in run(followed[0], "ckgen", "lookup", "gemm", "--target", ARCH, *problem)
+def test_heuristics_of_its_family_answer(said: dict[tuple[str, ...], str]) -> None:
+    assert "  heuristic  " in said[LOOKED_UP]
 
 
 def test_its_generated_library_compiles_with_its_header(followed: tuple[Path, str]) -> None:

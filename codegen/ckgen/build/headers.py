@@ -43,20 +43,24 @@ def headers_of(job: Job, depfile: Path, since: int) -> tuple[Header, ...]:
 
 
 def still_same(headers: Iterable[Header], job: Job) -> bool:
-    """Whether the job would read the same: every digest holds, and no own folder shadows a fixed header."""
+    """Whether the job would read the same: every digest holds, and nothing that it did not read shadows a fixed header.
+
+    An own header that it did read may have the name of a fixed one, which it includes in turn.
+    """
     places = {root.name: root.path for root in job.roots}
-    shadowing = set().union(*map(_names_in, job.own))
+    read: set[Path] = set()
+    fixed: list[str] = []
     for header in headers:
         if not header.sha256:
-            if header.path in shadowing:
-                return False
+            fixed.append(header.path)
             continue
         if header.root and header.root not in places:
             return False
         place = places[header.root] / header.path if header.root else Path(header.path)
         if digest_of(place) != header.sha256:
             return False
-    return True
+        read.add(place)
+    return all(folder / name in read for folder in job.own for name in _names_in(folder).intersection(fixed))
 
 
 @cache
