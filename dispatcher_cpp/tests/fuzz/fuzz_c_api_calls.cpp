@@ -4,7 +4,7 @@
 #include "c_api_world.hpp"
 #include "fuzz.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_c_api_calls {
 namespace {
 
 void partitions(Draw& draw, const ckgen_message& message) {
@@ -175,4 +175,4 @@ std::vector<std::string> seeds() {
 
 const Target c_api_calls{"c_api_calls", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_c_api_calls

@@ -4,7 +4,7 @@
 #include "c_api_world.hpp"
 #include "fuzz.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_c_api_problems {
 namespace {
 
 ckgen_problem_fmha attention_of(Draw& draw) {
@@ -99,4 +99,4 @@ std::vector<std::string> seeds() {
 
 const Target c_api_problems{"c_api_problems", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_c_api_problems

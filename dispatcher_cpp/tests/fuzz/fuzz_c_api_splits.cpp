@@ -4,7 +4,7 @@
 
 #include "fuzz.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_c_api_splits {
 namespace {
 
 constexpr std::int32_t kMostBatch = 6;
@@ -75,4 +75,4 @@ std::vector<std::string> seeds() {
 
 const Target c_api_splits{"c_api_splits", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_c_api_splits

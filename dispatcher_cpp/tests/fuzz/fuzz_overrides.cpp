@@ -4,7 +4,7 @@
 #include "fuzz.hpp"
 #include "tiny_library.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_overrides {
 namespace {
 
 void run(Bytes bytes) {
@@ -30,4 +30,4 @@ std::vector<std::string> seeds() {
 
 const Target overrides{"overrides", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_overrides

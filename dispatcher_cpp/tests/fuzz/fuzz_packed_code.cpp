@@ -5,7 +5,7 @@
 #include "src/gpu/unpack.hpp"
 #include "tiny_device.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_packed_code {
 namespace {
 
 /// The input is what is packed, where `size` is what a library says of it.
@@ -44,4 +44,4 @@ std::vector<std::string> seeds() {
 
 const Target packed_code{"packed_code", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_packed_code

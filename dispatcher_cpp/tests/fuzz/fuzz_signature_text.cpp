@@ -4,7 +4,7 @@
 
 #include "fuzz.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_signature_text {
 namespace {
 
 void check_text(const std::string& text) {
@@ -50,4 +50,4 @@ std::vector<std::string> seeds() {
 
 const Target signature_text{"signature_text", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_signature_text

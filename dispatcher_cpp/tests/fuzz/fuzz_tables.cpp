@@ -4,7 +4,7 @@
 #include "fuzz.hpp"
 #include "tiny_library.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_tables {
 namespace {
 
 ckgen::InstanceDesc of(const char* name, std::uint64_t id, const char* signature) {
@@ -55,4 +55,4 @@ std::vector<std::string> seeds() {
 
 const Target tables{"tables", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_tables

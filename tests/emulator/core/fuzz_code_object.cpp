@@ -5,7 +5,7 @@
 #include "fuzz.hpp"
 #include "kernel.hpp"
 
-namespace fuzz {
+namespace fuzz::fuzz_code_object {
 namespace {
 
 void run(Bytes bytes) {
@@ -35,4 +35,4 @@ std::vector<std::string> seeds() {
 
 const Target code_object{"code_object", run, seeds};
 
-}  // namespace fuzz
+}  // namespace fuzz::fuzz_code_object
