@@ -173,7 +173,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
       "\"always_combines\": false, \"rotary_multiple\": 16, \"rows_together\": 0, \"max_page\": 0, \"max_rows\": 0, "
       "\"max_group\": 0, \"causal_only\": false, \"needs_keys\": false, \"needs_finite\": false, "
       "\"cache_limit\": 0, \"max_keys\": 0, \"sink_tokens\": true, "
-      "\"takes_gaps_q\": true, \"topleft_slopes\": true, \"unordered_dq\": false}";
+      "\"takes_gaps_q\": true, \"topleft_slopes\": true, \"unordered_dq\": false, \"last_resort\": false}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;
   EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }
