@@ -80,9 +80,9 @@ def _values(instance: FmhaInstance) -> dict[str, Any]:
     stages = stage_values(signature, instance.id, symbol_of(instance, COMBINE), always=False) if has_splits else {}
     return {
         "instance": instance.name,
-        "q": signature.a.value,
-        "kv": signature.b.value,
-        "o": signature.c.value,
+        "q_type": signature.a.value,
+        "kv_type": signature.b.value,
+        "o_type": signature.c.value,
         "q_bits": signature.a.bits,
         "traits": cpp_traits(signature.traits),
         "hdim": forward_config(instance).hdim,
