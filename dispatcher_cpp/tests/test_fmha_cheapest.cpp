@@ -40,7 +40,7 @@ class Draw {
     c.causal_only = rarely(), c.needs_keys = rarely(), c.needs_finite = rarely();
     c.cache_limit = rarely() ? 1 << 24 : 0;
     c.max_keys = rarely() ? 4096 : 0;
-    c.sink_tokens = often(), c.takes_gaps_q = often(), c.topleft_slopes = often(), c.unordered_dq = rarely(),
+    c.sink_tokens = often(), c.takes_gaps_q = often(), c.topleft_slopes = often(), c.unordered_dq = rarely();
     c.last_resort = rarely();
     return c;
   }

@@ -56,6 +56,7 @@ def test_the_page_of_production_kernels_is_that_of_its_records() -> None:
         ("families/fmha", 2),
         ("families/fmha_bwd", 2),
         ("families/fmha_decode", 2),
+        ("families/fmha_forward", 2),
         ("families/moe", 2),
         ("production", 4),
     ],
