@@ -189,6 +189,7 @@ def test_problems_have_what_the_kernel_distinguishes() -> None:
     cases = forward_cases(CAPPED, CONFIG)
     assert {one.sink_tokens for one in cases} == {0, 11, 70} and {one.splits for one in cases} == {1, 2, 3}
     assert {one.data for one in cases} == set(Data) and any(0 in one.lengths_k for one in cases)
+    assert any(max(one.lengths_q) > 128 < max(one.lengths_k) for one in forward_cases(BLOCKS, CONFIG))
     drawn = [drawn_forward(CAPPED, CONFIG, seed) for seed in range(60)]
     assert len(set(map(str, drawn))) == 60
     assert any(one.hdim_q % 8 for one in drawn) and any(one.spare for one in drawn)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ckgen.families.fmha.enums import FmhaCorner
+from ckgen.families.fmha.enums import FmhaCorner, FmhaQuant
 from ckgen.families.fmha.forward_config import HipForwardConfig
+from ckgen.families.fmha.operands import SCALE_ROWS
 from ckgen.families.fmha.problem import page_vector
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen_emulator.fmha.problem import FmhaProblem
@@ -65,6 +66,8 @@ def _cases(signature: FmhaSignature, config: HipForwardConfig) -> Iterator[FmhaP
     one = FmhaProblem((m0,), (n0,), hdim_q=hdim, hdim_v=hdim, page_size=16 if traits.is_paged else 0)
     yield one
     yield replace(one, lengths_q=(1,), lengths_k=(3 * n0 + 7,), heads_q=6, heads_k=2, hdim_v=hdim - 3)
+    if traits.quant is FmhaQuant.BLOCKSCALE:  # rows and keys of several blocks
+        yield replace(one, lengths_q=(SCALE_ROWS + 9,), lengths_k=(SCALE_ROWS + 30,), hdim_q=7, hdim_v=5)
     several = replace(one, heads_q=6, heads_k=2, hdim_q=max(vector, hdim // 2 - vector), hdim_v=1)
     if traits.varlen:
         rested = replace(several, lengths_q=(23, 5, 0, 2), lengths_k=(2 * n0 + 44, n0 + 1, 7, 0))
