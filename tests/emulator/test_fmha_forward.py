@@ -93,13 +93,15 @@ def test_the_dispatcher_gives_the_same_bits_in_any_order_of_waves(tmp_path_facto
 @pytest.mark.amd
 @pytest.mark.long
 @pytest.mark.parametrize("arch", ["gfx1100", "gfx1201"])
-@pytest.mark.parametrize("hdim", [128, 256])
 @pytest.mark.parametrize(
-    "words",
+    ("words", "hdim"),
     [
-        "fp16_varlen_masked_elementwise_sink_lse_dropout",
-        "bf16_varlen_masked_softcap_sink_lse_dropout_pagelist_vectorized",
-        "fp32_masked_alibi_lse_randval",
+        ("fp16_varlen_masked_elementwise_sink_lse_dropout", 128),
+        ("fp16_varlen_masked_elementwise_sink_lse_dropout", 256),
+        ("bf16_varlen_masked_softcap_sink_lse_dropout_pagelist_vectorized", 128),
+        ("bf16_varlen_masked_softcap_sink_lse_dropout_pagelist_vectorized", 256),
+        ("fp32_masked_alibi_lse_randval", 128),
+        ("fp32_masked_lse", 256),
     ],
 )
 def test_archs_that_are_not_executed_pass_the_gate(arch: str, words: str, hdim: int) -> None:
