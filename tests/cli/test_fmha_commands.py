@@ -89,7 +89,7 @@ def test_what_nothing_takes_is_exit_1_with_the_rule(arguments: tuple[str, ...], 
     ("signature", "target", "why"),
     [
         ("fp8_bf16_pertensor", "gfx90a", "hip.fwd.types: gfx90a has no 8-bit floats (fp8, limit none)"),
-        ("fp8_ocp_bf16_pertensor", "gfx942", "hip.fwd.types: 8-bit floats of gfx942 (fp8_ocp, limit fp8_fnuz bf8_fnuz)"),
+        ("fp8_ocp_bf16_pertensor", "gfx942", "hip.fwd.types: 8-bit floats of gfx942 (fp8_ocp, limit fp8_fnuz"),
         ("bf16_vcolumn", "gfx942", "no kernel set that is read asks for it"),
         ("fp8_ocp_pertensor", "x86_64_v3", "no kernel set that is read asks for it"),
         ("bf16_elementwise_lse_dropout", "gfx942", "no kernel set that is read asks for it"),
