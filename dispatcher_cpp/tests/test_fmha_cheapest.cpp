@@ -41,6 +41,7 @@ class Draw {
     c.cache_limit = rarely() ? 1 << 24 : 0;
     c.max_keys = rarely() ? 4096 : 0;
     c.sink_tokens = often(), c.takes_gaps_q = often(), c.topleft_slopes = often(), c.unordered_dq = rarely();
+    c.last_resort = rarely();
     return c;
   }
 

@@ -51,6 +51,20 @@ TEST_F(FmhaSelect, OfEqualCostsTheFewerPadsThenTheEarlierWin) {
   EXPECT_EQ(chosen(sizes(2, 8, 8, 512, 500, 128, 128)), "padded");
 }
 
+TEST_F(FmhaSelect, ALastResortAnswersWhereNoOtherDoesWhateverThatCosts) {
+  const FmhaConfig small = padded(16, 64, 256, 256);
+  FmhaConfig last = small;
+  last.last_resort = true;
+  add("small", small, attention({}, DType::fp16));
+  add("large_half", exact(128, 64, 256, 256), attention({}, DType::fp16));
+  add("large", exact(128, 64, 256, 256));
+  add("last", last);
+  const FmhaShape few = sizes(1, 1, 1, 128, 1024, 256, 256);
+  EXPECT_EQ(chosen(few, attention({}, DType::fp16)), "small") << "it costs less";
+  EXPECT_EQ(chosen(few), "large");
+  EXPECT_EQ(chosen(sizes(1, 1, 1, 127, 1024, 256, 256)), "last");
+}
+
 TEST_F(FmhaSelect, NextGoesThroughTheRest) {
   add("padded", padded(64, 64, 128, 128));
   add("exact", exact(64, 64, 128, 128));
@@ -173,7 +187,7 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
       "\"always_combines\": false, \"rotary_multiple\": 16, \"rows_together\": 0, \"max_page\": 0, \"max_rows\": 0, "
       "\"max_group\": 0, \"causal_only\": false, \"needs_keys\": false, \"needs_finite\": false, "
       "\"cache_limit\": 0, \"max_keys\": 0, \"sink_tokens\": true, "
-      "\"takes_gaps_q\": true, \"topleft_slopes\": true, \"unordered_dq\": false}";
+      "\"takes_gaps_q\": true, \"topleft_slopes\": true, \"unordered_dq\": false, \"last_resort\": false}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;
   EXPECT_EQ(text.find("\"fmha\": {"), text.rfind("\"fmha\": {")) << "of attention only";
 }

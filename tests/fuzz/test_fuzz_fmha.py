@@ -44,7 +44,7 @@ def test_every_option_and_edge_is_among_the_cases(attention: Space) -> None:
 
 
 def test_schedules_are_drawn_with_every_option(attention: Space) -> None:
-    drawn = [case_of(attention, 3, index) for index in range(1500)]
+    drawn = [case_of(attention, 3, index) for index in range(1600)]
     cases = [case for case in drawn if case.schedule is not Schedule.NONE]
     assert all(parse_case(case.text()) == case for case in cases) and len(cases) > 250
     assert {case.schedule for case in cases} == {*Schedule} - {Schedule.NONE}

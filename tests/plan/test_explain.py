@@ -235,6 +235,7 @@ def test_what_an_instance_asks(k_batch: int, asked: dict[str, int], said: str, t
         ({"unordered_dq": True, "n0": 64}, ", deterministic: seqlen_k ≤ 128"),
         ({"max_keys": 4096}, ", seqlen_k ≤ 4096"),
         ({"cache_limit": 2**40}, f", cache ≤ {2**40} elements"),
+        ({"last_resort": True}, ", where no other does"),
     ],
 )
 def test_what_an_instance_of_attention_asks(attention: GenerationPlan, asked: dict[str, int], said: str) -> None:

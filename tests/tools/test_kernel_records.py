@@ -13,6 +13,7 @@ import pytest
 
 import kernel_records
 import run_fmha_decode
+import run_fmha_forward
 import run_fmha_kernels
 import run_moe_kernels
 import run_production
@@ -32,7 +33,9 @@ def page(name: str) -> str:
     return (AMD / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "tool"), [("fmha", run_fmha_kernels), ("fmha_decode", run_fmha_decode)])
+@pytest.mark.parametrize(
+    ("name", "tool"), [("fmha", run_fmha_kernels), ("fmha_decode", run_fmha_decode), ("fmha_forward", run_fmha_forward)]
+)
 def test_the_pages_of_attention_are_those_of_their_records(name: str, tool: Any) -> None:
     records = read(f"families/{name}.json")["kernels"]
     assert page(f"families/{name}.md") == kernel_records.table(tool.HEAD, records, tool.row)
@@ -53,6 +56,7 @@ def test_the_page_of_production_kernels_is_that_of_its_records() -> None:
         ("families/fmha", 2),
         ("families/fmha_bwd", 2),
         ("families/fmha_decode", 2),
+        ("families/fmha_forward", 2),
         ("families/moe", 2),
         ("production", 4),
     ],

@@ -17,7 +17,7 @@ from ckgen.families.registry import family_of
 from ckgen.plan.model import AnyUnit, GenerationPlan
 from ckgen.version import __version__
 
-RUNTIME_ABI = 20
+RUNTIME_ABI = 21
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}

@@ -17,6 +17,7 @@ struct MemoryElement {
   __device__ static float load(const void* base, std::int64_t at) {
     if constexpr (kType == DType::fp32) return static_cast<const float*>(base)[at];
     if constexpr (kType == DType::fp16) return static_cast<float>(static_cast<const _Float16*>(base)[at]);
+    if constexpr (kBytes == 1) return decode(kType, static_cast<const std::uint8_t*>(base)[at]);
     return __builtin_bit_cast(float, std::uint32_t{static_cast<const std::uint16_t*>(base)[at]} << 16);
   }
   /// Rounded to nearest even; 8 bits to the largest value where the rounded one is beyond.

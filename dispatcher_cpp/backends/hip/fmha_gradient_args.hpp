@@ -5,10 +5,9 @@
 
 #include <ckgen/fmha.hpp>
 
-namespace ckgen::hip {
+#include "fmha_tile.hpp"
 
-inline constexpr int kGradientTile = 64;  // rows of Q, and keys, of a tile of scores
-inline constexpr int kGradientThreads = 256;
+namespace ckgen::hip {
 
 /// Strides count elements; [batch][heads_q][rows] of delta by its own. Null and 0 where the kernel's signature has no
 /// such thing; dbias and dsink null: not wanted. What rows, heads or sequences share of dbias is summed over them.

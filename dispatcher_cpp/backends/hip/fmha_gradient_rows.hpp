@@ -59,9 +59,9 @@ __device__ SeenKeys seen_keys(const FmhaGradientArgs& x, const GradientSequence&
 template <FmhaTraits kTraits>
 __device__ bool tile_is_seen(const FmhaGradientArgs& x, const GradientSequence& s, std::int32_t row, std::int32_t key) {
   if constexpr (!kTraits.masked) return true;
-  const std::int32_t last = (row + kGradientTile < s.rows ? row + kGradientTile : s.rows) - 1;
+  const std::int32_t last = (row + kScoreTile < s.rows ? row + kScoreTile : s.rows) - 1;
   return seen_keys<kTraits>(x, s, last).high >= key &&
-         (seen_keys<kTraits>(x, s, row).low < key + kGradientTile || key < x.sink_tokens);
+         (seen_keys<kTraits>(x, s, row).low < key + kScoreTile || key < x.sink_tokens);
 }
 
 }  // namespace ckgen::hip

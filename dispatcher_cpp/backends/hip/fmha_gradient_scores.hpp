@@ -7,10 +7,10 @@
 
 #include <cstdint>
 
-#include "fmha_gradient_products.hpp"
 #include "fmha_gradient_rows.hpp"
 #include "fmha_math.hpp"
 #include "fmha_philox.hpp"
+#include "fmha_products.hpp"
 
 namespace ckgen::hip {
 
@@ -22,21 +22,21 @@ struct GradientTile {
 template <DType kType, FmhaTraits kTraits, int kHdim>
 struct GradientScores {
   using Args = FmhaGradientArgs;
-  using Products = GradientProducts<kType, kHdim>;
+  using Products = FmhaProducts<kType, kHdim>;
   using Scores = typename Products::Scores;
   static constexpr bool kDrops = kTraits.dropout != FmhaDropout::none;
 
   /// Rows of Q and of dO, of K and of V, from the tile's first.
-  __device__ static GradientRows q(const Args& x, const GradientSequence& s, const GradientTile& t) {
+  __device__ static FmhaRows<kType> q(const Args& x, const GradientSequence& s, const GradientTile& t) {
     return rows(s, x.q, x.q_strides, s.first_row, t.head, t.row, s.rows, x.hdim_q);
   }
-  __device__ static GradientRows dout(const Args& x, const GradientSequence& s, const GradientTile& t) {
+  __device__ static FmhaRows<kType> dout(const Args& x, const GradientSequence& s, const GradientTile& t) {
     return rows(s, x.dout, x.dout_strides, s.first_row, t.head, t.row, s.rows, x.hdim_v);
   }
-  __device__ static GradientRows k(const Args& x, const GradientSequence& s, const GradientTile& t) {
+  __device__ static FmhaRows<kType> k(const Args& x, const GradientSequence& s, const GradientTile& t) {
     return rows(s, x.k, x.k_strides, s.first_key, kv_head(x, t), t.key, s.keys, x.hdim_q);
   }
-  __device__ static GradientRows v(const Args& x, const GradientSequence& s, const GradientTile& t) {
+  __device__ static FmhaRows<kType> v(const Args& x, const GradientSequence& s, const GradientTile& t) {
     return rows(s, x.v, x.v_strides, s.first_key, kv_head(x, t), t.key, s.keys, x.hdim_v);
   }
 
@@ -59,13 +59,13 @@ struct GradientScores {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const std::int32_t row = t.row + line + i;
-      const std::int32_t at = Products::inside(row, s.rows);  // what is read of rows that are not there does not count
+      const std::int32_t at = inside(row, s.rows);  // what is read of rows that are not there does not count
       const float lse = x.lse[of_lse + at - t.row], delta = x.delta[of_delta + at - t.row];
       const SeenKeys seen = seen_keys<kTraits>(x, s, row);
       const bool sees = row < s.rows && __builtin_isfinite(lse);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const std::int32_t key = Products::inside(column + j, s.keys);
+        const std::int32_t key = inside(column + j, s.keys);
         float slope = 1.0F;
         constexpr float kLog2E = 1.4426950408889634F;
         const float exponent = (score(x, s, t.head, at, key, p[i][j], slope) - lse) * kLog2E;
@@ -86,9 +86,9 @@ struct GradientScores {
   __device__ static std::int32_t kv_head(const Args& x, const GradientTile& t) {
     return t.head / (x.heads_q / x.heads_k);
   }
-  __device__ static GradientRows rows(const GradientSequence& s, const void* memory, const FmhaStrides& strides,
-                                      std::int64_t begin, std::int32_t head, std::int32_t first, std::int32_t count,
-                                      std::int32_t columns) {
+  __device__ static FmhaRows<kType> rows(const GradientSequence& s, const void* memory, const FmhaStrides& strides,
+                                         std::int64_t begin, std::int32_t head, std::int32_t first, std::int32_t count,
+                                         std::int32_t columns) {
     return {memory, gradient_place<kTraits>(s, strides, begin, head, first), strides.row, count - first, columns};
   }
   __device__ static float factor(const Args& x, std::uint32_t byte) {

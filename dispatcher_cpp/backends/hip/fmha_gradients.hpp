@@ -23,7 +23,7 @@ struct FmhaGradients {
   using Scores = typename Products::Scores;
   using Sums = typename Products::Sums;
   using Element = typename Products::Element;
-  static constexpr int kTile = kGradientTile;
+  static constexpr int kTile = kScoreTile;
 
   /// 64 rows of a query head; 16 work-items share a row.
   __device__ static void delta(const Args& x) {
@@ -33,7 +33,7 @@ struct FmhaGradients {
     const int lane = static_cast<int>(threadIdx.x) % kShare;
     const std::int64_t first = std::int64_t{blockIdx.x} * kTile;
     for (std::int64_t row = first + static_cast<int>(threadIdx.x) / kShare; row < first + kTile && row < s.rows;
-         row += kGradientThreads / kShare) {
+         row += kScoreThreads / kShare) {
       const std::int64_t of_o = gradient_place<kTraits>(s, x.o_strides, s.first_row, head, row);
       const std::int64_t of_dout = gradient_place<kTraits>(s, x.dout_strides, s.first_row, head, row);
       float sum = 0.0F;
@@ -135,21 +135,21 @@ struct FmhaGradients {
   /// dsink of a query head: each work-item its rows, then all work-items' in a tree.
   __device__ static void dsink(const Args& x) {
     if (x.dsink == nullptr) return;
-    __shared__ float parts[kGradientThreads];
+    __shared__ float parts[kScoreThreads];
     const auto head = static_cast<std::int32_t>(blockIdx.x);
     const int lane = static_cast<int>(threadIdx.x);
     constexpr float kLog2E = 1.4426950408889634F;
     float sum = 0.0F;
     for (std::int32_t b = 0; b < x.batch; ++b) {
       const GradientSequence s = gradient_sequence<kTraits>(x, b);
-      for (std::int32_t row = lane; row < s.rows; row += kGradientThreads) {
+      for (std::int32_t row = lane; row < s.rows; row += kScoreThreads) {
         const float lse = x.lse[gradient_place<kTraits>(s, x.lse_strides, s.first_row, head, row)];
         const float of_row = x.delta[gradient_place<kTraits>(s, x.delta_strides, s.first_row, head, row)];
         if (__builtin_isfinite(lse)) sum -= power_of_2((x.sink[head] - lse) * kLog2E) * of_row;
       }
     }
     parts[lane] = sum;
-    for (int half = kGradientThreads / 2; half > 0; half /= 2) {
+    for (int half = kScoreThreads / 2; half > 0; half /= 2) {
       __syncthreads();
       if (lane < half) parts[lane] += parts[lane + half];
     }
@@ -173,8 +173,7 @@ struct FmhaGradients {
 }  // namespace ckgen::hip
 
 /// Defines the kernel `symbol` that computes `what` of an FmhaGradients.
-#define CKGEN_FMHA_GRADIENT_KERNEL(symbol, what, Gradients)                  \
-  extern "C" __global__ void __launch_bounds__(ckgen::hip::kGradientThreads) \
-      symbol(ckgen::hip::FmhaGradientArgs args) {                            \
-    Gradients::what(args);                                                   \
+#define CKGEN_FMHA_GRADIENT_KERNEL(symbol, what, Gradients)                                                           \
+  extern "C" __global__ void __launch_bounds__(ckgen::hip::kScoreThreads) symbol(ckgen::hip::FmhaGradientArgs args) { \
+    Gradients::what(args);                                                                                            \
   }

@@ -33,7 +33,7 @@ inline std::int64_t gradient_rows(const FmhaTraits& t, const FmhaShape& x) noexc
 
 /// Tiles of so many rows or keys; one of none, as no grid is empty.
 inline std::int64_t gradient_tiles(std::int64_t size) noexcept {
-  return std::max<std::int64_t>((size + kGradientTile - 1) / kGradientTile, 1);
+  return std::max<std::int64_t>((size + kScoreTile - 1) / kScoreTile, 1);
 }
 
 /// Bytes of Launch::workspace: delta; the largest number where 64 bits do not count them.
@@ -136,7 +136,7 @@ inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid o
                                 KernelCall& out) noexcept {
   const FmhaShape& shape = launch.problem->fmha();
   constexpr std::int64_t kMostGrid = 65535;  // along y and z, as HIP's devices say
-  constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max() - kGradientTile;
+  constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max() - kScoreTile;
   if (const Status status = check_gradient_pointers(kernel.traits, shape, *launch.fmha); !status.ok()) return status;
   if (shape.batch > kMostGrid || shape.heads_q > kMostGrid)
     return Status::error(StatusCode::unsupported, "%d heads of %lld sequences: HIP takes grids of %lld along y and z",
@@ -158,7 +158,7 @@ inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid o
       break;
     case GradientGrid::heads: grid = {heads, 1, 1}; break;
   }
-  return device::fill(out, kernel.symbol, grid, device::Extent{kGradientThreads, 1, 1}, 0, args);
+  return device::fill(out, kernel.symbol, grid, device::Extent{kScoreThreads, 1, 1}, 0, args);
 }
 
 }  // namespace ckgen::hip

@@ -73,6 +73,7 @@ struct FmhaConfigWords {
   constexpr FmhaConfigWords& takes_gaps_q(bool x) noexcept { return value.takes_gaps_q = x, *this; }
   constexpr FmhaConfigWords& topleft_slopes(bool x) noexcept { return value.topleft_slopes = x, *this; }
   constexpr FmhaConfigWords& unordered_dq(bool x = true) noexcept { return value.unordered_dq = x, *this; }
+  constexpr FmhaConfigWords& last_resort(bool x = true) noexcept { return value.last_resort = x, *this; }
   constexpr operator FmhaConfig() const noexcept { return value; }
 };
 constexpr FmhaConfigWords fmha_config() noexcept {

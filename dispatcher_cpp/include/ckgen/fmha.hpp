@@ -205,6 +205,7 @@ struct FmhaConfig {
   bool takes_gaps_q = true;      // of varlen: FmhaArgs::seqlen_q
   bool topleft_slopes = true;    // of alibi under a mask: those of a mask from the top left
   bool unordered_dq = false;     // of backward: tiles of n0 keys add to dQ in no fixed order
+  bool last_resort = false;      // it answers where no other instance does, whatever they cost
 };
 
 }  // namespace v1

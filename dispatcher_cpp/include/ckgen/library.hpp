@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 20
+#define CKGEN_RUNTIME_ABI 21
 
 namespace ckgen {
 inline namespace v1 {

@@ -112,7 +112,8 @@ constexpr int kWordBits = 41, kCostBits = 22;
 /// What of an instance's cost its note gives.
 Known known_of(const FmhaConfig& c) noexcept {
   if (!is_power(c.m0) || !is_power(c.n0) || (column_cost(c) * parts_of_v(c)) >> kCostBits != 0) return Known::nothing;
-  const bool is_whole = c.max_splits == 1 && c.rows_together == 0 && !c.always_combines && !c.takes_items;
+  const bool is_whole =
+      c.max_splits == 1 && c.rows_together == 0 && !c.always_combines && !c.takes_items && !c.last_resort;
   return is_whole ? Known::cost : Known::least;
 }
 

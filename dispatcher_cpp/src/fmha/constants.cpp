@@ -54,6 +54,7 @@ void write(JsonWriter& to, const FmhaConfig& config) {
   to.key("takes_gaps_q").flag(config.takes_gaps_q);
   to.key("topleft_slopes").flag(config.topleft_slopes);
   to.key("unordered_dq").flag(config.unordered_dq);
+  to.key("last_resort").flag(config.last_resort);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ inline constexpr std::uint64_t kFmhaLoad = 64;
 inline constexpr std::uint64_t kFmhaCombine = 1 << 14;
 /// The same where a CPU's threads meet (benchmarks/fmha_split.py; two threads of a Zen 4).
 inline constexpr std::uint64_t kFmhaThreadBarrierCost = 1 << 18;
+/// More than any other instance costs that is not at the end of what is counted.
+inline constexpr Wide kFmhaLastResort = Wide{1} << 112;
 
 /// Whether a workgroup takes all heads of a sequence's few rows; `group`: query heads of a KV head.
 constexpr bool takes_all_heads(const FmhaConfig& c, std::int64_t seqlen_q, std::int64_t group) noexcept {
@@ -154,11 +156,12 @@ class FmhaWork {
     const std::uint64_t rest = pads_ + (combines ? combining_ : 0);
     const std::uint64_t of_columns = column_ * in_whole_tiles(std::min(asked_.seen, part), c_.n0);
     const std::uint64_t of_parts = combines ? column_ * kPart : 0;
-    if (is_few_) [[likely]] {
+    if (is_few_ && !c_.last_resort) [[likely]] {
       const std::uint64_t working = few_rounds(busy);
       return Wide{working} * of_columns + Wide{busy == splits ? working : few_rounds(splits)} * of_parts + rest;
     }
-    return total(rounds(busy), of_columns, rounds(splits), of_parts, rest);
+    const Wide last = c_.last_resort ? kFmhaLastResort : 0;
+    return total(rounds(busy), of_columns, rounds(splits), of_parts, last + rest);
   }
 
   /// Calls `visit(splits, cost)` for one split, and for the fewest of as long parts as fit in one, two and three
@@ -187,11 +190,11 @@ class FmhaWork {
 
  private:
   /// working * of_columns + writing * of_parts + rest, at most 2^128 - 1.
-  static Wide total(Wide working, Wide of_columns, Wide writing, Wide of_parts, std::uint64_t rest) noexcept {
+  static Wide total(Wide working, Wide of_columns, Wide writing, Wide of_parts, Wide rest) noexcept {
     Wide all = 0, parts = 0;
     const bool beyond = __builtin_mul_overflow(working, of_columns, &all) ||
                         __builtin_mul_overflow(writing, of_parts, &parts) || __builtin_add_overflow(all, parts, &all) ||
-                        __builtin_add_overflow(all, Wide{rest}, &all);
+                        __builtin_add_overflow(all, rest, &all);
     return beyond ? ~Wide{0} : all;
   }
   /// Splits that see a column, of `splits` of `part` columns each: all where the last one does, as of most problems.

@@ -78,6 +78,7 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (c.unordered_dq) text += ", deterministic: seqlen_k ≤ " + std::to_string(2 * c.n0);
   if (c.max_keys != 0) text += ", seqlen_k ≤ " + std::to_string(c.max_keys);
   if (c.cache_limit != 0) text += ", cache ≤ " + std::to_string(c.cache_limit) + " elements";
+  if (c.last_resort) text += ", where no other does";
   return text;
 }
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ckgen.families.fmha.enums import FmhaEntry
+from ckgen.families.fmha.append_problem import goes_back
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.runtime import Options, RuntimeFailure, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
 from ckgen_emulator.fmha.append import AppendProblem, append_data
 from ckgen_emulator.fmha.backward import backward_data
 from ckgen_emulator.fmha.dispatched import Work
+from ckgen_emulator.fmha.problem import fmha_data
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY
 from ckgen_emulator.gemm.memory import Buffers, Hip, HipError
 from ckgen_emulator.production.model import compare
@@ -41,9 +42,11 @@ def run(work: Work) -> list[dict[str, Any]]:
     for problem in work.problems:
         if isinstance(problem, AppendProblem):
             shape, args, inputs, outputs = append_data(signature, problem)
-        else:
-            assert signature.traits.entry is FmhaEntry.BACKWARD
+        elif goes_back(signature.traits):
             shape, args, inputs, outputs = backward_data(signature, problem)
+        else:
+            data = fmha_data(signature, problem)
+            shape, args, inputs, outputs = data.shape, data.args, data.inputs, data.outputs
         buffers = Buffers(hip)
         places = {id(one): buffers.give(one) for one in inputs}
         for output in outputs:

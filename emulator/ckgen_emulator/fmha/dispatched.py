@@ -1,4 +1,4 @@
-"""A kernel that appends or goes backward, chosen, planned and run by ckgen's dispatcher over the emulator's HIP."""
+"""A kernel of attention, chosen, planned and run by ckgen's dispatcher over the emulator's HIP."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.dtype import DType
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen_emulator.fmha.pages import behind, page_count, paged_kv
-from ckgen_emulator.fmha.tensors import NUMPY, Rows, bytes_in_memory, rows_in_memory, tensor_of
+from ckgen_emulator.fmha.tensors import NUMPY, Rows, bytes_in_memory, columns_of, rows_in_memory, tensor_of
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import Output
 from ckgen_emulator.production.numbers import Float
@@ -140,7 +140,9 @@ def _kv(signature: FmhaSignature, problem: FmhaProblem, rows_k: Rows, operands: 
         return paged_kv(operands, NUMPY[signature.b], head_first=problem.head_first, unused=unused)
     args: dict[str, Any] = {}
     for name, values in (("k", operands.k), ("v", operands.v)):
-        tensor = tensor_of(rows_k, problem.lengths_k, values, signature.b, problem.head_first)
+        is_column = name == "v" and signature.traits.v_column
+        place = columns_of if is_column else tensor_of
+        tensor = place(rows_k, problem.lengths_k, values, signature.b, problem.head_first)
         args |= {name: tensor.values, f"{name}_strides": tensor.strides}
     return args
 

@@ -59,6 +59,19 @@ def rows_in_memory(lengths: tuple[int, ...], spare: int, varlen: bool) -> Rows:
     return Rows(np.concatenate([[0], np.cumsum(each)]).astype(np.int32), 0 if varlen else each[0])
 
 
+def columns_of(rows: Rows, lengths: tuple[int, ...], values: Float, dtype: DType, head_first: bool) -> Tensor:
+    """The same, of which rows lie together and each column is as many elements long as there are rows."""
+    found = tensor_of(rows, lengths, values, dtype, True)
+    heads, columns = values.shape[2:]
+    pitch = rows.pitch or max(rows.total, 1)
+    memory = found.values.reshape(-1, heads, pitch, columns)
+    if head_first:
+        flat, row, head = memory.transpose(0, 1, 3, 2), pitch, columns * pitch
+    else:
+        flat, row, head = memory.transpose(0, 3, 1, 2), heads * pitch, pitch
+    return Tensor(np.ascontiguousarray(flat).reshape(-1), (row, head, heads * columns * pitch))
+
+
 def tensor_of(rows: Rows, lengths: tuple[int, ...], values: Float, dtype: DType, head_first: bool) -> Tensor:
     """[batch, rows, heads, columns] in memory: NaN behind the rows that count."""
     heads, columns = values.shape[2:]

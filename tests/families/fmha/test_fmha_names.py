@@ -51,8 +51,8 @@ def test_each_backend_has_configs_of_its_own() -> None:
 
 def test_the_forms_for_people() -> None:
     assert describe_config(Backend.HOST) == "<m0>x<n0>_t<threads>"
-    assert (
-        describe_config(Backend.HIP) == "decode_<m0>x<n0>_<hdim_q>x<hdim_v>, or append_<rows> or bwd_<m0>x<n0>x<hdim>"
+    assert describe_config(Backend.HIP) == (
+        "decode_<m0>x<n0>_<hdim_q>x<hdim_v>, or append_<rows> or fwd_<m0>x<n0>x<hdim> or bwd_<m0>x<n0>x<hdim>"
     )
     assert describe_config(Backend.CK_TILE) == (
         "<qr|qr_async|qr_async_trload|qr_pagedkv|qr_splitkv|qr_splitkv_merged|qr_async_gather>_"

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from ckgen.families.fmha.append_config import HipAppendConfig
 from ckgen.families.fmha.append_problem import appends, goes_back
-from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
-from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig
-from ckgen.families.fmha.hip_config import ROWS, HipFmhaConfig, step_of
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.measured import FmhaUnit
 from ckgen.families.fmha.rules import JUDGES
 from ckgen.families.fmha.rules.append import ROWS as ROWS_OF_APPEND
 from ckgen.families.fmha.rules.gradients import HDIMS, TILE
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.fmha.tree import append_configs, backward_configs, tree_configs
+from ckgen.families.fmha.tree import append_configs, backward_configs
 from ckgen.model.arch import ArchKind, ArchSpec
-from ckgen.model.config import Tile
 from ckgen.model.finding import RuleFinding
 from ckgen.rules.rule_set import first_judgement
 
-_ANY_TILE = CkTileFmhaConfig(FmhaPipeline.QR, 64, 64, 32, 64, 32, 64, (4, 1, 1), Tile(16, 16, 16))
 _ANY_BACKWARD = CkTileBackwardConfig(0, 32, 128, 32, 64, 1)
-_ANY_HDIM = 128
 _ANY_HOST = HostFmhaConfig(16, 64)
 
 
@@ -44,11 +39,7 @@ def refusal_of_all(signature: FmhaSignature, arch: ArchSpec) -> str | None:
         ours = HipBackwardConfig(TILE, TILE, HDIMS[-1])
         configs = (ours, *(backward_configs(signature, arch.name) or (_ANY_BACKWARD,)))
     elif arch.kind is ArchKind.GPU:
-        others: tuple[AnyFmhaConfig, ...] = tuple(kernel.config for kernel in asm_fmha_kernels().values())
-        others = (HipFmhaConfig(ROWS, step_of(signature.b.bits), _ANY_HDIM, _ANY_HDIM), *others)
-        if any(not _judged(signature, config, arch) for config in others):
-            return None
-        configs = tree_configs(signature, arch.name) or (_ANY_TILE,)
+        configs = (HipForwardConfig(TILE, TILE, HDIMS[-1]),)  # it takes what any other one takes
     findings = [_judged(signature, config, arch) for config in configs]
     shared = set.intersection(*({finding.rule for finding in found} for found in findings))
     return next((str(finding) for finding in findings[0] if finding.rule in shared), None)

@@ -12,6 +12,7 @@ from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaEntry
+from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
@@ -41,6 +42,7 @@ class FmhaConstraints:
     and end at the last key. needs_keys: each sequence has one.
     cache_limit: the most elements of a cache of pages, of which there are as many as the problem says; max_keys of a
     sequence; 0: any. sink_tokens: of masks, it takes some. unordered_dq: tiles of n0 keys add to dQ in no fixed order.
+    last_resort: it answers where no other instance does, whatever they cost.
     """
 
     m0: int
@@ -73,6 +75,7 @@ class FmhaConstraints:
     takes_gaps_q: bool = True
     topleft_slopes: bool = True
     unordered_dq: bool = False
+    last_resort: bool = False
 
 
 def _gathering() -> Iterator[ArchSpec]:
@@ -94,7 +97,11 @@ def constraints_of(signature: FmhaSignature, config: AnyFmhaConfig) -> FmhaConst
     if isinstance(config, CkTileBackwardConfig):
         return _of_backward(signature, config)
     if isinstance(config, HipBackwardConfig):
-        return replace(_of_any(config.m0, config.n0), n1=config.hdim, hdim_q=config.hdim, hdim_v=config.hdim)
+        return _without_matrix_instructions(config)
+    if isinstance(config, HipForwardConfig):
+        combines = signature.c.bits > 8
+        found = replace(_without_matrix_instructions(config), merge_heads=True)
+        return replace(found, max_splits=MOST_SPLITS) if combines else found
     if isinstance(config, HostFmhaConfig):
         return _of_host(signature, config)
     multiple, traits = _multiple(signature, config), signature.traits
@@ -174,6 +181,12 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
 def _of_any(m0: int, n0: int) -> FmhaConstraints:
     """Of kernels that take all sizes."""
     return FmhaConstraints(m0, n0, 1, MAX_HDIM, 1, MAX_HDIM, MAX_HDIM, True, True, 1, 1)
+
+
+def _without_matrix_instructions(config: HipForwardConfig | HipBackwardConfig) -> FmhaConstraints:
+    """Of kernels of ours that take all sizes up to a head dim, slower than any other."""
+    hdim = config.hdim
+    return replace(_of_any(config.m0, config.n0), n1=hdim, hdim_q=hdim, hdim_v=hdim, last_resort=True)
 
 
 def _of_host(signature: FmhaSignature, config: HostFmhaConfig) -> FmhaConstraints:

@@ -21,6 +21,8 @@ _THREAD_BARRIER_COST = 1 << 18
 _PART = 4
 """Columns that a row of a split costs beside its own: item_row and partial_row of FmhaSplitCost."""
 _ROUNDS = (1, 2, 3)
+_LAST_RESORT = 1 << 112
+"""More than any other instance costs that is not at the end of what is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def cost(constraints: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape, cu_
     hdims = asked.hdim_q + _parts_of_v(asked) * asked.n1
     pads = asked.pad_q + asked.pad_k + (asked.d_multiple != 0) + (asked.dv_multiple != 0)
     found = (columns * (asked.m0 + _LOAD) + meeting) * hdims * _PADS + pads
-    return min(found, _MOST)
+    return min(found + (_LAST_RESORT if asked.last_resort else 0), _MOST)
 
 
 def _rounds(asked: FmhaConstraints, shape: FmhaShape, cu_num: int, splits: int) -> int:

@@ -81,6 +81,8 @@ def demands(asked: FmhaConstraints) -> str:
         texts.append(f"seqlen_k ≤ {asked.max_keys}")
     if asked.cache_limit:
         texts.append(f"cache ≤ {asked.cache_limit} elements")
+    if asked.last_resort:
+        texts.append("where no other does")
     return ", ".join(texts)
 
 

@@ -11,6 +11,7 @@ from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfi
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
+from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.signature import FmhaSignature, parse_canonical
@@ -18,7 +19,7 @@ from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 
 _TileConfig = CkTileFmhaConfig | CkTileAppendConfig | CkTileBackwardConfig
-_HipConfig = HipFmhaConfig | HipAppendConfig | HipBackwardConfig
+_HipConfig = HipFmhaConfig | HipForwardConfig | HipAppendConfig | HipBackwardConfig
 _GpuFmhaConfig = _TileConfig | _HipConfig | AsmConfig
 AnyFmhaConfig = _GpuFmhaConfig | HostFmhaConfig
 _PIPELINES = "|".join(str(pipeline) for pipeline in FmhaPipeline)
@@ -32,6 +33,7 @@ _TILE_APPEND = "append_pad{pad_q?}1{pad_hdim_q?}{pad_hdim_v?}_{m0}x{n0}x{hdim}"
 _BACKWARD = "bwd_pad{pad=0|8|1}_{m0}x{n0}x{k4}x{hdim}_{dq_waves}[grouped:_grouped][ordered:_ordered]"
 _HIP_APPEND = "append_{rows}"
 _HIP_BACKWARD = "bwd_{m0}x{n0}x{hdim}"
+_HIP_FORWARD = "fwd_{m0}x{n0}x{hdim}"
 _LABELS = {"warps": ["M", "N", "K"], "warp_tile": ["M", "N", "K"]}
 
 
@@ -41,7 +43,8 @@ def parse_config(backend: Backend, text: str) -> AnyFmhaConfig | None:
         found = (form.parse(text) for form in _host_forms())
         return next((config for config in found if config is not None), None)
     if backend is Backend.HIP:
-        return _decode_form().parse(text) or _hip_append_form().parse(text) or _hip_backward_form().parse(text)
+        ours = (form.parse(text) for form in _hip_forms())
+        return next((config for config in ours if config is not None), None)
     if backend is Backend.ASM:
         kernel = asm_fmha_kernels().get(text)
         return kernel.config if kernel is not None else None
@@ -71,8 +74,8 @@ def describe_config(backend: Backend) -> str:
     if backend is Backend.HOST:
         return "<m0>x<n0>_t<threads>"
     if backend is Backend.HIP:
-        more = (_hip_append_form(), _hip_backward_form())
-        return f"{_decode_form().hint({}, full=True)}, or {' or '.join(form.hint({}, full=True) for form in more)}"
+        first, *more = (form.hint({}, full=True) for form in _hip_forms())
+        return f"{first}, or {' or '.join(more)}"
     if backend is Backend.ASM:
         return f"the name of a shipped kernel, such as {next(iter(asm_fmha_kernels()))}"
     usual = _tile_forms()[0].hint(_LABELS, full=True) + "[_bpc<block_per_cu>]"
@@ -97,24 +100,19 @@ def _backward_form() -> NameForm[CkTileBackwardConfig]:
 
 
 @cache
-def _hip_append_form() -> NameForm[HipAppendConfig]:
-    return name_form(_HIP_APPEND, {}, HipAppendConfig, {}, _word)
-
-
-@cache
-def _hip_backward_form() -> NameForm[HipBackwardConfig]:
-    return name_form(_HIP_BACKWARD, {}, HipBackwardConfig, {}, _word)
+def _hip_forms() -> tuple[NameForm[Any], ...]:
+    return (
+        name_form(_DECODE, {}, HipFmhaConfig, {}, _word),
+        name_form(_HIP_APPEND, {}, HipAppendConfig, {}, _word),
+        name_form(_HIP_FORWARD, {}, HipForwardConfig, {}, _word),
+        name_form(_HIP_BACKWARD, {}, HipBackwardConfig, {}, _word),
+    )
 
 
 @cache
 def _host_forms() -> tuple[NameForm[HostFmhaConfig], ...]:
     all_threads = name_form(f"{_HOST}0", {}, HostFmhaConfig, {"threads": 0}, _word)
     return all_threads, name_form(f"{_HOST}{{threads}}", {}, HostFmhaConfig, {}, _word)
-
-
-@cache
-def _decode_form() -> NameForm[HipFmhaConfig]:
-    return name_form(_DECODE, {}, HipFmhaConfig, {}, _word)
 
 
 def _word(field: str, value: Any) -> Any:

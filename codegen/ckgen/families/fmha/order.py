@@ -8,6 +8,7 @@ from ckgen.families.common.config_words import joined
 from ckgen.families.common.order import NO_ORDER, Order
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
+from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.model.arch import CPU_LEVELS
@@ -23,7 +24,7 @@ def order_of(config: Config, archs: Sequence[str]) -> Order:
         case CkTileFmhaConfig():
             steps = joined((config.n0, config.k0, config.n1, config.k1, config.k0_max))
             return Order(f"ck_tile {config.pipeline} {steps} {config.warp_tile} waves {config.warps[2]}")
-        case HipFmhaConfig():
+        case HipFmhaConfig() | HipForwardConfig():
             return Order(config.text())
         case CkTileAppendConfig() | HipAppendConfig():
             return Order("append")  # nothing is added up

@@ -71,6 +71,7 @@ def covers(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and (wide.takes_gaps_q or not narrow.takes_gaps_q)
         and (wide.topleft_slopes or not narrow.topleft_slopes)
         and (narrow.unordered_dq or not wide.unordered_dq)
+        and (narrow.last_resort or not wide.last_resort)
     )
 
 

@@ -14,8 +14,10 @@ from ckgen.families.fmha.device import (
     ck_tile_fmha,
     hip_append,
     hip_decode,
+    hip_forward,
     hip_gradients,
 )
+from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.instance import FmhaInstance
 
@@ -33,6 +35,8 @@ def device_code(instance: FmhaInstance) -> DeviceCode:
             return hip_decode.KIND.of(instance)
         case HipAppendConfig():
             return hip_append.KIND.of(instance)
+        case HipForwardConfig():
+            return hip_forward.KIND.of(instance)
         case HipBackwardConfig():
             return hip_gradients.KIND.of(instance)
         case AsmConfig():

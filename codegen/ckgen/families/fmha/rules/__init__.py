@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckgen.families.common.shipped_rules import shipped_rules
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
-from ckgen.families.fmha.rules import append, backward, ck_tile, ck_tile_tiles, gradients, hip, host
+from ckgen.families.fmha.rules import append, backward, ck_tile, ck_tile_tiles, forward, gradients, hip, host
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.rules.rule_set import Judge
 
@@ -15,6 +15,6 @@ _REGISTERED = (ck_tile_tiles,)
 """With ck_tile's rules."""
 
 JUDGES: tuple[Judge, ...] = (
-    ck_tile.RULES, hip.RULES, host.RULES, append.OF_CK_TILE, append.OURS, backward.RULES, gradients.RULES,
-    _SHIPPED,
+    ck_tile.RULES, hip.RULES, forward.RULES, host.RULES, append.OF_CK_TILE, append.OURS, backward.RULES,
+    gradients.RULES, _SHIPPED,
 )  # fmt: skip

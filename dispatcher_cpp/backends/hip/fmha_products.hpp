@@ -1,4 +1,5 @@
-// The products of our kernels of attention's gradients: tiles in LDS, each work-item its own sums in registers.
+// The products of our attention kernels without matrix instructions: tiles in LDS, each work-item its own sums in
+// registers.
 //
 // A workgroup is 16 x 16 work-items; one has 4 lines and 4 columns of a tile of 64 x 64. C++20, for the device half of
 // a HIP compile, without matrix instructions: for any arch that clang knows.
@@ -9,24 +10,39 @@
 #include <cstdint>
 
 #include "element.hpp"
-#include "fmha_gradient_args.hpp"
+#include "fmha_tile.hpp"
 
 namespace ckgen::hip {
 
-/// Rows of memory: those at and behind `count`, and columns at and behind `columns`, are read as 0.
-struct GradientRows {
+/// `at`, or the last where there are no more.
+__device__ inline int inside(int at, int size) {
+  return at < size ? at : size - 1;
+}
+
+/// Rows of memory, one behind the other: those at and behind `count`, and columns at and behind `columns`, are read as
+/// 0.
+template <DType kType>
+struct FmhaRows {
   const void* memory;
   std::int64_t first, stride;  // elements
   std::int32_t count, columns;
+
+  /// Loads whatever there is to it, so that no mask is kept in registers: of an element that is not there, the last.
+  __device__ float value(int row, int column) const {
+    const int r = inside(row, count), c = inside(column, columns);
+    const float found = MemoryElement<kType>::load(memory, first + r * stride + c);
+    return row < count && column < columns ? found : 0.0F;
+  }
 };
 
-/// kHdim: columns of the second products, at least those of all heads.
+/// kType: of what is stored. kHdim: columns of the second products, at least those of all heads. Operands from memory
+/// have `count` rows, `columns` and value(row, column), which is 0 where there is none.
 template <DType kType, int kHdim>
-struct GradientProducts {
+struct FmhaProducts {
   using Element = MemoryElement<kType>;
   using Four = float __attribute__((ext_vector_type(4)));
-  static constexpr int kTile = kGradientTile, kLine = kTile + 4;  // fours are aligned, columns in banks apart
-  static constexpr int kDeep = 32, kFlat = 16;                    // of what is summed, at once
+  static constexpr int kTile = kScoreTile, kLine = kTile + 4;  // fours are aligned, columns in banks apart
+  static constexpr int kDeep = 32, kFlat = 16;                 // of what is summed, at once
   static constexpr int kWide = kHdim + 4, kParts = kHdim / kTile;
   static constexpr int kSteps = 2 * kDeep * kLine;  // of both
   static_assert(kHdim % kTile == 0 && kFlat * kWide <= kSteps);
@@ -39,25 +55,18 @@ struct GradientProducts {
   __device__ static int line() { return lane() / 16 * 4; }
   __device__ static int column() { return lane() % 16 * 4; }
 
-  /// Loads whatever there is to it, so that no mask is kept in registers: of an element that is not there, the last.
-  __device__ static float value(const GradientRows& of, int row, int column) {
-    const int r = inside(row, of.count), c = inside(column, of.columns);
-    const float found = Element::load(of.memory, of.first + r * of.stride + c);
-    return row < of.count && column < of.columns ? found : 0.0F;
-  }
-  __device__ static int inside(int at, int size) { return at < size ? at : size - 1; }
-
   /// sums of [line][column]: a [line][d] b [column][d] over d.
-  __device__ static void multiply(float* steps, const GradientRows& a, const GradientRows& b, Scores& sums) {
+  template <class A, class B>
+  __device__ static void multiply(float* steps, const A& a, const B& b, Scores& sums) {
     float* const of_a = steps;
     float* const of_b = steps + kDeep * kLine;
 #pragma unroll
     for (int i = 0; i < 4; ++i) sums[i] = 0.0F;
     for (int first = 0; first < a.columns; first += kDeep) {
-      for (int n = lane(); n < kTile * kDeep; n += kGradientThreads) {
+      for (int n = lane(); n < kTile * kDeep; n += kScoreThreads) {
         const int d = n % kDeep, row = n / kDeep;
-        of_a[d * kLine + row] = value(a, row, first + d);
-        of_b[d * kLine + row] = value(b, row, first + d);
+        of_a[d * kLine + row] = a.value(row, first + d);
+        of_b[d * kLine + row] = b.value(row, first + d);
       }
       __syncthreads();
 #pragma unroll 4
@@ -71,10 +80,11 @@ struct GradientProducts {
   }
 
   /// Adds, of [line][column], a [n][line] b [n][column] over the rows n of b.
-  __device__ static void add(float* steps, const Operand& a, const GradientRows& b, Sums& sums) {
+  template <class B>
+  __device__ static void add(float* steps, const Operand& a, const B& b, Sums& sums) {
     for (int first = 0; first < kTile && first < b.count; first += kFlat) {
-      for (int n = lane(); n < kFlat * kHdim; n += kGradientThreads)
-        steps[n / kHdim * kWide + n % kHdim] = value(b, first + n / kHdim, n % kHdim);
+      for (int n = lane(); n < kFlat * kHdim; n += kScoreThreads)
+        steps[n / kHdim * kWide + n % kHdim] = b.value(first + n / kHdim, n % kHdim);
       __syncthreads();
 #pragma unroll 4
       for (int n = 0; n < kFlat; ++n) {
