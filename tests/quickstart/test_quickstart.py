@@ -42,7 +42,7 @@ class Clone:
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     folder = tmp_path_factory.mktemp("fresh") / "clone"
-    left_out = {"build", ".git", ".venv", ".hypothesis", "ckgen_quickstart"}
+    left_out = {"build", "ckgen_quickstart", ".git", ".venv", ".hypothesis", ".mypy_cache", ".ruff_cache"}
     shutil.copytree(ROOT, folder, ignore=lambda place, names: left_out & {*names} if Path(place) == ROOT else set())
     path = f"/usr/lib/ccache:{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
     environment = {"PATH": path, "PYTHONPATH": "", **objects_of_a_checkout(folder)}
