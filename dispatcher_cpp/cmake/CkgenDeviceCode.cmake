@@ -14,7 +14,8 @@ function(_ckgen_link_device_code where name state out ckgen)
   set(library "${folder}/lib${device}.a")
   # What the units include may change without any change of the tree.
   cmake_path(GET CMAKE_CURRENT_FUNCTION_LIST_DIR PARENT_PATH sources)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${sources}/backends/*.hpp" "${sources}/hip/*.h" "${sources}/include/ckgen/*.hpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${sources}/backends/*.hpp" "${sources}/backends/*/shim/*"
+    "${sources}/hip/*.h" "${sources}/include/ckgen/*.hpp")
   add_custom_command(
     OUTPUT "${folder}.stamp"
     BYPRODUCTS "${library}" "${folder}/device_library.hpp"
