@@ -11,12 +11,8 @@ found, or the gate refuses a kernel.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from ckgen.families.fmha.device.hip_decode import decode_config
@@ -29,7 +25,8 @@ from ckgen_emulator.bindings import Options
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.decode_cases import decode_cases
 from ckgen_emulator.fmha.run import run_fmha
-from kernel_records import cells, compiled, found_in, gate_of, problem, problems, read, right_of, write_table
+from kernel_records import compiled, problem, problems
+from kernel_runs import parser_of, run_all
 
 SCHEMA = "ckgen.fmha_decode/1"
 ARCHS = ("gfx90a", "gfx942", "gfx950")
@@ -62,29 +59,8 @@ all. *Findings*: what the emulator's checks found, and in how many problems.
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n\n")[0])
-    parser.add_argument("--kernel", action="append")
-    parser.add_argument("--arch", action="append")
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--again", action="store_true")
-    parser.add_argument("--out", type=Path)
-    chosen = parser.parse_args(arguments)
-    place = chosen.out / "fmha_decode.json" if chosen.out else None
-    known = read(place)["kernels"]
-    began, bad = time.perf_counter(), 0
-    for instance, arch in instances():
-        key = f"{arch}/{instance.name}"
-        wanted = any(fnmatchcase(instance.name, glob) for glob in chosen.kernel or ["*"])
-        if not wanted or (chosen.arch and arch not in chosen.arch) or (key in known and not chosen.again):
-            continue
-        if time.perf_counter() - began > 60 * chosen.minutes:
-            break
-        known[key] = run_instance(instance, arch)
-        bad += not is_well(known[key])
-        print(row(key, known[key]), flush=True)
-        if place:
-            write_table(place, SCHEMA, HEAD, known, row)
-    return 1 if bad else 0
+    chosen = parser_of(__doc__ or "").parse_args(arguments)
+    return run_all(chosen, "fmha_decode", SCHEMA, HEAD, instances(), run_instance)
 
 
 def instances() -> Iterator[tuple[FmhaInstance, str]]:
@@ -109,16 +85,6 @@ def run_instance(instance: FmhaInstance, arch: str) -> dict[str, Any]:
             orders = (run_fmha(kernel, case, Options(seed=seed), splits=splits) for seed in (0, 3))
             runs[f"{case} splits{splits}"] = problem(orders)
     return compiled(result) | {"runs": problems(runs)}
-
-
-def is_well(record: Mapping[str, Any]) -> bool:
-    """Gated, right and clean."""
-    return not record["gate"] and not record["runs"]["wrong"] and not record["runs"]["findings"]
-
-
-def row(key: str, record: Mapping[str, Any]) -> str:
-    runs = record["runs"]
-    return cells(key, record["figures"], gate_of(record["gate"]), right_of(runs), found_in(runs["findings"]))
 
 
 if __name__ == "__main__":

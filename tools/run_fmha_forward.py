@@ -11,12 +11,9 @@ many. Exit code 1 where a result is wrong, anything is found, or the gate refuse
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ckgen.families.fmha.device.hip_forward import forward_config
@@ -31,7 +28,8 @@ from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.forward_cases import drawn_forward, forward_cases
 from ckgen_emulator.fmha.run import run_fmha
 from ckgen_emulator.isa import executed_archs
-from kernel_records import cells, compiled, found_in, gate_of, problem, problems, read, right_of, write_table
+from kernel_records import compiled, problem, problems
+from kernel_runs import parser_of, run_all
 
 SCHEMA = "ckgen.fmha_forward/1"
 _CDNA, _RDNA, _FP8 = ("gfx90a", "gfx942", "gfx950"), ("gfx1100", "gfx1201"), ("gfx942", "gfx950")
@@ -70,30 +68,11 @@ all. *Findings*: what the emulator's checks found, and in how many problems.
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("usage: ")[2].partition("\n\n")[0])
-    parser.add_argument("--kernel", action="append")
-    parser.add_argument("--arch", action="append")
+    parser = parser_of(__doc__ or "")
     parser.add_argument("--drawn", type=int, default=12)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--again", action="store_true")
-    parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
-    place = chosen.out / "fmha_forward.json" if chosen.out else None
-    known = read(place)["kernels"]
-    began, bad = time.perf_counter(), 0
-    for instance, arch in instances():
-        key = f"{arch}/{instance.name}"
-        wanted = any(fnmatchcase(instance.name, glob) for glob in chosen.kernel or ["*"])
-        if not wanted or (chosen.arch and arch not in chosen.arch) or (key in known and not chosen.again):
-            continue
-        if time.perf_counter() - began > 60 * chosen.minutes:
-            break
-        known[key] = run_instance(instance, arch, chosen.drawn)
-        bad += not is_well(known[key])
-        print(row(key, known[key]), flush=True)
-        if place:
-            write_table(place, SCHEMA, HEAD, known, row)
-    return 1 if bad else 0
+    run = partial(run_instance, drawn=chosen.drawn)
+    return run_all(chosen, "fmha_forward", SCHEMA, HEAD, instances(), run)
 
 
 def instances() -> Iterator[tuple[FmhaInstance, str]]:
@@ -114,18 +93,6 @@ def run_instance(instance: FmhaInstance, arch: str, drawn: int) -> dict[str, Any
     for case in (*forward_cases(signature, config), *(drawn_forward(signature, config, at) for at in range(drawn))):
         runs[f"{case} of {case.seed}"] = problem([run_fmha(kernel, case, Options(seed=seed)) for seed in (0, 3)])
     return compiled(result) | {"runs": problems(runs)}
-
-
-def is_well(record: Mapping[str, Any]) -> bool:
-    """Gated, and where it ran right and clean."""
-    runs = record.get("runs", {"wrong": [], "findings": {}})
-    return not record["gate"] and not runs["wrong"] and not runs["findings"]
-
-
-def row(key: str, record: Mapping[str, Any]) -> str:
-    runs = record.get("runs")
-    right, found = (right_of(runs), found_in(runs["findings"])) if runs else ("not executed", "")
-    return cells(key, record["figures"], gate_of(record["gate"]), right, found)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import kernel_records
+import kernel_runs
 import run_fmha_decode
 import run_fmha_forward
 import run_fmha_kernels
@@ -34,11 +35,16 @@ def page(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "tool"), [("fmha", run_fmha_kernels), ("fmha_decode", run_fmha_decode), ("fmha_forward", run_fmha_forward)]
+    ("name", "head", "row"),
+    [
+        ("fmha", run_fmha_kernels.HEAD, run_fmha_kernels.row),
+        ("fmha_decode", run_fmha_decode.HEAD, kernel_runs.row),
+        ("fmha_forward", run_fmha_forward.HEAD, kernel_runs.row),
+    ],
 )
-def test_the_pages_of_attention_are_those_of_their_records(name: str, tool: Any) -> None:
+def test_the_pages_of_attention_are_those_of_their_records(name: str, head: str, row: kernel_records.Row) -> None:
     records = read(f"families/{name}.json")["kernels"]
-    assert page(f"families/{name}.md") == kernel_records.table(tool.HEAD, records, tool.row)
+    assert page(f"families/{name}.md") == kernel_records.table(head, records, row)
 
 
 def test_the_page_of_experts_is_that_of_its_records() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ckgen.families.common.config_words import Ints3
+from ckgen.families.fmha.fma_tile import FmaTiled
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
 from ckgen.model.hash_once import HashOnce, hash_once
@@ -58,28 +59,17 @@ class CkTileBackwardConfig(HashOnce):
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class HipBackwardConfig(HashOnce):
+class HipBackwardConfig(FmaTiled):
     """A workgroup has m0 rows of Q or n0 keys, and takes as many of the others at a time, of heads of up to hdim."""
 
-    backend: ClassVar[Backend] = Backend.HIP
     m0: int
     n0: int
     hdim: int
 
     @property
-    def waves(self) -> Ints3:
-        """Work-items share rows and keys."""
-        return (WAVES, 1, 1)
-
-    @property
     def macro_tile(self) -> Tile:
         """Rows and columns of dK per workgroup, and rows of Q per step."""
         return Tile(self.n0, self.hdim, self.m0)
-
-    @property
-    def k_grain(self) -> int:
-        """Rows are taken one by one at their end."""
-        return 1
 
     def text(self) -> str:
         """The tile and the head dim."""
