@@ -5,14 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from amd_support import amd_toolchain, missing
 from ckgen.build.amd import capabilities as under_test
-from ckgen.build.amd.capabilities import Capabilities, capabilities, judge, known_capabilities
+from ckgen.build.amd.capabilities import (
+    SHIPPED,
+    Capabilities,
+    capabilities,
+    document,
+    judge,
+    known_capabilities,
+    shipped_key,
+)
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.amd.probe_list import BASES, FOLDER, Alternative, Probe, probes
 from ckgen.build.amd.toolchain import over_older_tree
@@ -50,6 +58,46 @@ def test_probes_are_told_apart() -> None:
 def test_directives_stand_before_the_namespace() -> None:
     unit = Alternative("yes", ("using A = int;", "#include <x>", "using B = A;")).unit()
     assert unit.splitlines() == ["#include <x>", "namespace probe {", "using A = int;", "using B = A;", "}"]
+
+
+def both_trees() -> tuple[AmdToolchain, AmdToolchain]:
+    return amd_toolchain(), older()
+
+
+@pytest.mark.amd
+def test_the_pinned_trees_need_no_judging() -> None:
+    for toolchain in both_trees():
+        elsewhere = dataclasses.replace(toolchain, prefix=Path("nowhere"), libstdcxx="another", headers_id="others")
+        found = known_capabilities(elsewhere)
+        assert found is not None, "the probes have changed: pytest -m long --update-goldens tests/build/amd"
+        assert known_capabilities(dataclasses.replace(elsewhere, compiler_id="0")) is None
+        assert list(found.values) == [probe.id for probe in probes()]
+
+
+@pytest.mark.amd
+@pytest.mark.slow
+@pytest.mark.parametrize("tree", range(2), ids=["pinned", "older"])
+def test_what_is_shipped_is_what_probes_find(tree: int) -> None:
+    """Of probes that compile fast; `-m long` asks all."""
+    toolchain = both_trees()[tree]
+    shipped = known_capabilities(dataclasses.replace(toolchain, prefix=Path("nowhere")))
+    assert shipped is not None
+    asked = subset(
+        *("ck_tile.epilogue.cshuffle", "ck_tile.problem.universal", "ck_tile.pipeline.preshuffle_v2"),
+        *("ck_tile.quant.ab_grouped", "ck_tile.traits.layouts", "ck_tile.warp.fp4_scaled"),
+    )
+    found = judge(toolchain, asked=asked)
+    assert len(found.values) == 6 and len(set(found.values.values())) > 3
+    assert found.values == {name: shipped.value(name) for name in found.values}
+    assert found.errors == {name: error for name, error in shipped.errors.items() if name in found.values}
+
+
+@pytest.mark.amd
+@pytest.mark.long
+def test_all_that_is_shipped_is_what_probes_find(golden: Callable[[str, str], None]) -> None:
+    about = "What the CK trees of the pinned wheels can do: `judge` of both, by the pinned compiler, for MI355X."
+    trees = {shipped_key(toolchain): document(judge(toolchain)) for toolchain in both_trees()}
+    golden(str(SHIPPED), json.dumps({"about": about, "trees": trees}, indent=1) + "\n")
 
 
 @pytest.mark.amd
@@ -134,7 +182,7 @@ def test_a_changed_header_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.amd
 def test_answers_are_kept_per_tree_and_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toolchain = dataclasses.replace(amd_toolchain(), prefix=tmp_path)
+    toolchain = dataclasses.replace(amd_toolchain(), prefix=tmp_path, compiler_id="not of the pins")
     answer = Capabilities({"ck.stream_k": "yes"}, {}, {})
     monkeypatch.setattr(under_test, "judge", lambda toolchain, say: answer)
     assert known_capabilities(toolchain) is None

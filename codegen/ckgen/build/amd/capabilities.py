@@ -1,4 +1,7 @@
-"""What a toolchain's CK tree can do, by compiling one small unit per question; kept beside the toolchain."""
+"""What a toolchain's CK tree can do, by compiling one small unit per question.
+
+Answers are kept beside the toolchain; those of the pinned trees by the pinned compiler come with ckgen.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.amd.probe_list import BASES, FOLDER, Probe, probes, probes_id
@@ -29,6 +34,8 @@ _FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-fbracket-depth=512", "-w", "-fsynta
 _SEARCH = (f"-I{FOLDER}", f"-I{FOLDER / 'shim'}")
 _SECONDS = 300
 _SCHEMA = "ckgen.capabilities/1"
+SHIPPED = Path(__file__).with_name("pinned_answers.json")
+"""Answers by `shipped_key`, as `judge` found them; `pytest -m long --update-goldens tests/build/amd` writes them."""
 _MOST_JOBS = 8
 _ERROR = 200
 
@@ -56,17 +63,37 @@ class Capabilities:
 def known_capabilities(toolchain: AmdToolchain) -> Capabilities | None:
     """What was found before, by this compiler with these headers and probes; None when the tree was not judged yet."""
     try:
-        found = parse_json(read_text(_file(toolchain), JSON)).value
+        kept = parse_json(read_text(_file(toolchain), JSON)).value
     except DocumentError:
-        return None
-    if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
-        return None
-    values, errors, unjudged = (MappingProxyType(found[key]) for key in ("values", "errors", "unjudged"))
-    return Capabilities(values, errors, unjudged)
+        kept = None
+    if isinstance(kept, dict) and kept.get("schema") == _SCHEMA:
+        return _capabilities(kept)
+    shipped = _shipped().get(shipped_key(toolchain))
+    return None if shipped is None else _capabilities(shipped)
+
+
+def shipped_key(toolchain: AmdToolchain) -> str:
+    """Digest of what answers depend on wherever the toolchain is prepared: compiler, CK tree and probes."""
+    return digest_of_parts(toolchain.compiler_id, toolchain.tree_id, probes_id())[:32]
+
+
+def document(found: Capabilities) -> dict[str, dict[str, str]]:
+    """The answers as a file holds them."""
+    return {"values": dict(found.values), "errors": dict(found.errors), "unjudged": dict(found.unjudged)}
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    trees: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))["trees"]
+    return trees
+
+
+def _capabilities(found: Mapping[str, Mapping[str, str]]) -> Capabilities:
+    return Capabilities(*(MappingProxyType(found[key]) for key in ("values", "errors", "unjudged")))
 
 
 def capabilities(toolchain: AmdToolchain, say: Callable[[str], None] = lambda _: None) -> Capabilities:
-    """What was found before, else every probe is compiled now (about 20 s on two cores) and the answers are kept.
+    """What is known, else every probe is compiled now (about 20 s on two cores) and the answers are kept.
 
     InputError X008 when the compiler ends otherwise than with success or with errors in the source.
     """
@@ -158,11 +185,5 @@ def _keep(toolchain: AmdToolchain, found: Capabilities) -> None:
     file = _file(toolchain)
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
-    document = {
-        "schema": _SCHEMA,
-        "values": dict(found.values),
-        "errors": dict(found.errors),
-        "unjudged": dict(found.unjudged),
-    }
-    beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    beside.write_text(json.dumps({"schema": _SCHEMA, **document(found)}, indent=1) + "\n", encoding="utf-8")
     beside.replace(file)
