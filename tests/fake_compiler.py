@@ -8,7 +8,7 @@ from pathlib import Path
 from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
 from ckgen.build.job import Job, Root
 
-_SCRIPT = '''#!{python}
+_SCRIPT = '''#!{python} -IS
 """Compiles, assembles: copies its input; links: copies the given object. `// do` lines of the source steer it."""
 import os, signal, sys, time
 words = sys.argv[1:]
