@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from ckgen.families.gemm.reference_data import make_operands
 from ckgen.families.gemm.signature import parse_signature
@@ -28,7 +30,10 @@ FIRST = next(line for line in README.splitlines() if "ckgen quickstart" in line)
 
 @dataclass(frozen=True)
 class Clone:
-    """A fresh clone in which the README's first command has run, as it stands and with pip's index."""
+    """A fresh clone in which the README's first command has run, as it stands.
+
+    Packages that ckgen says it needs, and no other, are installed already: pip unpacks them no second time.
+    """
 
     folder: Path
     environment: dict[str, str]
@@ -39,13 +44,31 @@ class Clone:
         return self.folder / "ckgen_quickstart" / "build" / "libckgen_quickstart_runtime.so"
 
 
+def link_needed(folder: Path) -> Path:
+    """Makes a folder of links to the packages that ckgen needs, and to those that they need, but for programs."""
+    folder.mkdir()
+    left, seen = ["ckgen"], {"cmake", "ninja"}
+    while left:
+        name = left.pop()
+        for line in metadata.requires(name) or ():
+            needed = Requirement(line)
+            if needed.name in seen or (needed.marker is not None and not needed.marker.evaluate({"extra": ""})):
+                continue
+            seen.add(needed.name)
+            left.append(needed.name)
+            for entry in {file.parts[0] for file in metadata.files(needed.name) or ()} - {".."}:
+                (folder / entry).symlink_to(Path(str(metadata.distribution(needed.name).locate_file(entry))))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     folder = tmp_path_factory.mktemp("fresh") / "clone"
     left_out = {"build", "ckgen_quickstart", ".git", ".venv", ".hypothesis", ".mypy_cache", ".ruff_cache"}
     shutil.copytree(ROOT, folder, ignore=lambda place, names: left_out & {*names} if Path(place) == ROOT else set())
     path = f"/usr/lib/ccache:{Path(sys.base_prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-    environment = {"PATH": path, "PYTHONPATH": "", **objects_of_a_checkout(folder)}
+    needed = link_needed(folder.with_name("needed"))
+    environment = {"PATH": path, "PYTHONPATH": str(needed), **objects_of_a_checkout(folder)}
     return Clone(folder, environment, run("bash", "-c", FIRST, cwd=folder, env=environment))
 
 

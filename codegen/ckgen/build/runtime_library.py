@@ -33,6 +33,8 @@ ckgen_generate({name}
 file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp" "")
 add_library({name}_runtime SHARED "${{CMAKE_CURRENT_BINARY_DIR}}/empty.cpp")
 target_link_libraries({name}_runtime PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,{name},ckgen::dispatcher_static>")
+# CMake 3.25 refuses a library that others of the link name without this.
+set_target_properties({name}_runtime PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,ckgen_dispatcher_static")
 target_link_options({name}_runtime PRIVATE {linking})
 """
 
