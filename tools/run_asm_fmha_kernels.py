@@ -27,7 +27,7 @@ from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel
 ARCHS = ("gfx942", "gfx950")
 FOLDERS = ("fmha_v3_fwd", "fmha_v3_fwd/MI300", "fmha_v3_fwd/MI308", "fmha_v3_bwd", "mla", "pa")
 REASONS = (
-    (r"fmha_v3_bwd/", "gradients: op fmha is forward attention"),
+    (r"fmha_v3_bwd/", "gradients without delta and what rounds dQ: stages of an instance lie in one code object"),
     (r"mla/", "latent attention, one key for all heads whose first part is the value: no signature has it"),
     (r"fmha_v3_fwd/MI308/", "for 64 and 80 compute units: those for 304 compute the same, and read no number of them"),
     (r"fmha_v3_fwd/.*_rtz", "cuts probabilities towards zero: results are beyond the bound that others keep"),

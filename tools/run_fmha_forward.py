@@ -45,6 +45,7 @@ KERNELS: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("bf16_varlen_vcolumn_lse", 64, ("gfx942",)),
     ("fp32_varlen_masked_alibi_lse_dropout", 64, (*_CDNA, *_RDNA)),
     ("fp32_lse", 256, ("gfx942",)),
+    ("fp32_masked_alibi_lse_randval", 256, ("gfx90a", "gfx942", *_RDNA)),
     ("fp8_bf16_varlen_masked_sink_lse_blockscale", 64, _FP8),
     ("fp8_fp32_masked_lse_pertensor", 128, _FP8),
     ("fp8_masked_pertensor", 64, ("gfx942",)),

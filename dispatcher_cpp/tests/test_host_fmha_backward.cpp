@@ -7,6 +7,7 @@
 #include "guarded_memory.hpp"
 #include "host_fixture.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -233,6 +234,24 @@ TEST(HostFmhaBackward, IsTheSameBitsWhateverTheThreads) {
         ASSERT_TRUE(f.run().ok());
         EXPECT_TRUE(f.dq == dq && f.dk == dk && f.dv == dv && f.dbias == dbias && f.dsink == dsink) << threads;
       }
+  }
+}
+
+TEST(HostFmhaBackward, GradientsOfBiasAndSinkThatNobodyWantsChangeNoOther) {
+  for (BackwardCase c : cases()) {
+    if (c.traits.bias == FmhaBias::none && !c.traits.sink) continue;
+    c.isa = host::detect_isa();
+    BackwardFixture f(c);
+    ASSERT_TRUE(f.run().ok());
+    const Bytes dq = f.dq, dk = f.dk, dv = f.dv;
+    for (Bytes* one : {&f.dq, &f.dk, &f.dv, &f.dbias}) std::fill(one->begin(), one->end(), 0x5a);
+    std::fill(f.dsink.begin(), f.dsink.end(), 7.0F);
+    f.args.dbias = nullptr, f.args.dsink = nullptr;
+    const Status status = f.run();
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_TRUE(f.dq == dq && f.dk == dk && f.dv == dv);
+    EXPECT_TRUE(std::all_of(f.dbias.begin(), f.dbias.end(), [](auto byte) { return byte == 0x5a; }));
+    EXPECT_TRUE(std::all_of(f.dsink.begin(), f.dsink.end(), [](float one) { return one == 7.0F; }));
   }
 }
 

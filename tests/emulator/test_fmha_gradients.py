@@ -58,6 +58,7 @@ def test_gradients_are_the_same_bits_within_their_bounds_in_any_order_of_waves(
     orders = [dispatched(instance, arch, cases, where, context(), seed=seed) for seed in (0, 3)]
     for problem, found, again in zip(cases, *orders, strict=True):
         assert found.instance == instance.name and found.right and not found.findings, problem
+        assert ("dsink" in found.wrong) == (signature.traits.sink and not problem.qkv_only), problem
         assert [launch["kernel"].split("_", 2)[2] for launch in found.launches] == STAGES[signature], problem
         assert again.right and not again.findings and again.bits == found.bits, problem
 
@@ -129,6 +130,11 @@ def test_problems_have_what_is_shared_and_what_is_not() -> None:
     cases = backward_cases(BIASED, CONFIG)
     assert {one.shared_bias for one in cases} >= {(True, True, True), (False, True, False), (True, False, False)}
     assert {one.sink_tokens for one in cases} == {0, 3, 65}
+    assert (
+        {one.qkv_only for one in cases}
+        == {one.qkv_only for one in backward_cases(CAPPED, CONFIG)[1::2]}
+        == {False, True}
+    )
     drawn = [drawn_backward(WIDE, CONFIG, seed) for seed in range(60)]
     assert len(set(map(str, drawn))) == 60
     assert all(one.shared_bias[0] == one.shared_bias[2] for one in drawn) and any(one.shared_bias[0] for one in drawn)

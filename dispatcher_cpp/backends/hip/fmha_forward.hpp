@@ -32,6 +32,9 @@ struct FmhaForward {
   using Cache = typename Of::Cache;
   static constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
   static constexpr int kTile = kScoreTile, kShare = 16;  // work-items that share a row
+  // The sums of large heads and what options ask of a row do not fit the registers together: rows wait in LDS.
+  static constexpr bool kRowsWait =
+      kConfig.hdim > 128 && (kTraits.bias != FmhaBias::none || kTraits.dropout != FmhaDropout::none);
 
   /// What a work-item knows of its four rows: `sum` is of its own columns.
   struct Rows {
@@ -44,6 +47,7 @@ struct FmhaForward {
     __shared__ typename Products::Operand of_p;
     __shared__ std::int64_t of_q[kTile];
     __shared__ ForwardNotes notes;
+    __shared__ ForwardRow waiting[kRowsWait ? kTile : 1];  // costs no LDS where nothing waits
     const auto split = static_cast<std::int32_t>(blockIdx.x) % x.splits;
     const auto first = static_cast<std::int32_t>(blockIdx.x) / x.splits * kTile;
     const ForwardSequence s =
@@ -55,6 +59,7 @@ struct FmhaForward {
     for (int i = 0; i < 4; ++i) {
       const std::int64_t place = forward_place<kTraits>(s, x.q_strides, rows.at[i]);
       if (Products::column() == 0) of_q[Products::line() + i] = rows.at[i].is_there ? place : ~place;
+      if (kRowsWait && Products::column() == 0) waiting[Products::line() + i] = rows.at[i];
     }
     typename Products::Sums sums = {};
     const ForwardKeys keys = keys_of(x, s, first);
@@ -68,14 +73,26 @@ struct FmhaForward {
       typename Products::Scores p;
       const PlacedRows<kConfig.q, Columns::together> q{x.q, of_q, kTile, x.shape.hdim_q, 0};
       Products::multiply(steps, q, Cache::k(x, notes, count), p);
+      if constexpr (kRowsWait) take_back(of, waiting, rows);
       take(of, key, notes, p, rows, sums);
       Products::put_turned(p, of_p);
       Products::add(steps, of_p, Cache::v(x, notes, count), sums);
+    }
+    if constexpr (kRowsWait) {
+      __syncthreads();
+      take_back(of, waiting, rows);
     }
     finish(x, s, split, rows, sums);
   }
 
  private:
+  __device__ static void take_back(const Of& of, const ForwardRow* waiting, Rows& rows) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      rows.at[i] = waiting[Products::line() + i];
+      rows.factor[i] = of.factor(rows.at[i]);
+    }
+  }
   __device__ static Rows begin(const Args& x, const ForwardSequence& s, const Of& of, std::int32_t first,
                                std::int32_t split) {
     Rows rows;

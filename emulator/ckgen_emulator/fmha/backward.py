@@ -63,13 +63,14 @@ def backward_data(
         expected, bound = (tensor_of(of, counted, one, DType.FP32, first) for one in (gradient.c, gradient.bound))
         outputs.append(Output(name, np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values))
         args |= {name: outputs[-1].actual, f"{name}_strides": expected.strides}
-    if exact.dbias is not None and forward.bias is not None:
+    if signature.traits.bias is FmhaBias.ELEMENTWISE and forward.bias is not None:
         bias = _bias(problem, of_q, forward.bias)
         args |= {"bias": bias.values.astype(NUMPY[dtype]), "bias_strides": bias.strides}
+    if exact.dbias is not None and not problem.qkv_only:
         expected, bound = (_bias(problem, of_q, one, counted=True) for one in (exact.dbias.c, exact.dbias.bound))
         outputs.append(Output("dbias", np.empty(expected.values.size, NUMPY[dtype]), expected.values, bound.values))
         args |= {"dbias": outputs[-1].actual, "dbias_strides": expected.strides}
-    if exact.dsink is not None:
+    if exact.dsink is not None and not problem.qkv_only:
         outputs.append(Output("dsink", np.empty(exact.dsink.c.size, np.float32), exact.dsink.c, exact.dsink.bound))
         args["dsink"] = outputs[-1].actual
     written = {id(one.actual) for one in outputs}
@@ -187,7 +188,8 @@ def _cases(signature: FmhaSignature, config: _Kernel) -> Iterator[FmhaProblem]:
             if corner is FmhaCorner.TOP_LEFT and traits.bias is FmhaBias.ALIBI and not config.ours:
                 continue
             yield replace(masked, corner=corner)
-            yield replace(masked, corner=corner, window_left=n0 // 2, window_right=9, seed=6)
+            alone = config.ours and corner is FmhaCorner.TOP_LEFT
+            yield replace(masked, corner=corner, window_left=n0 // 2, window_right=9, seed=6, qkv_only=alone)
             yield replace(masked, corner=corner, lengths_q=(4 * m0,), lengths_k=(m0,), seed=7)
     if traits.varlen:
         yield replace(one, lengths_q=(m0 + 7, 0, 2, m0), lengths_k=(n0 + 1, 9, 0, n0), seed=8)

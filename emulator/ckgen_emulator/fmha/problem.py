@@ -34,7 +34,7 @@ class FmhaProblem:
     page_size: of a paged signature, which has no spare rows; finite_kv: unused rows of pages are not NaN; pages_before:
     those that nobody has, before all others. data: exact ones, as docs/exactness_ops.md has them, or random ones.
     shared_bias: of gradients, whether sequences, heads and rows each share the elements of a bias; those of varlen
-    share all rows or none.
+    share all rows or none. qkv_only: nobody asks for the gradients of a bias and of sinks.
     """
 
     lengths_q: tuple[int, ...]
@@ -56,6 +56,7 @@ class FmhaProblem:
     pages_before: int = 0
     data: Data = Data.SMALL_INTEGERS
     shared_bias: tuple[bool, bool, bool] = (False, False, False)
+    qkv_only: bool = False
 
     def __str__(self) -> str:
         lengths = ",".join(f"{q}x{k}" for q, k in zip(self.lengths_q, self.lengths_k, strict=True))
@@ -68,6 +69,7 @@ class FmhaProblem:
         tokens = f" sinks {self.sink_tokens}" if self.sink_tokens else ""
         shared = [name for name, one in zip(("batch", "heads", "rows"), self.shared_bias, strict=True) if one]
         data += f" shared bias of {','.join(shared)}" if shared else ""
+        data += " dq, dk, dv only" if self.qkv_only else ""
         return sizes + spare + pages + tokens + (f" splits {self.splits}" if self.splits > 1 else "") + data
 
 

@@ -15,7 +15,7 @@ from ckgen.families.fmha.device.cpp_traits import cpp_traits
 from ckgen.families.fmha.device.stages import COMBINE, CombineVariant, expected_combine, stage_values
 from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.instance import FmhaInstance
-from ckgen.families.fmha.rules.forward import LDS_BYTES
+from ckgen.families.fmha.rules.forward import lds_bytes
 from ckgen.model.expectation import Expectation
 
 _MOST_SPILLS = 128
@@ -47,7 +47,8 @@ def expected(instance: FmhaInstance, arch: str, variant: AnyVariant) -> Expectat
     """No matrix instruction, no scratch."""
     if isinstance(variant, CombineVariant):
         return expected_combine()
-    return Expectation(steps=(), copies=0, lds_bytes=LDS_BYTES, scratch_bytes=0, spills=_MOST_SPILLS, waves_per_simd=1)
+    lds = lds_bytes(instance.signature, forward_config(instance))
+    return Expectation(steps=(), copies=0, lds_bytes=lds, scratch_bytes=0, spills=_MOST_SPILLS, waves_per_simd=1)
 
 
 def device_unit(instance: FmhaInstance, variants: Sequence[AnyVariant]) -> DeviceUnit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckgen.families.fmha.enums import FmhaEntry
+from ckgen.families.fmha.enums import FmhaBias, FmhaDropout, FmhaEntry
 from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.signature import FLOAT8, FmhaSignature
 from ckgen.model.arch import ArchKind, ArchSpec
@@ -15,12 +15,22 @@ from ckgen.rules.rule_set import RuleSet
 _HEADERS = "dispatcher_cpp/backends/hip/fmha_forward*.hpp"
 TILE = 64
 HDIMS = (64, 128, 256)
-_FLOAT_BYTES, _PLACE_BYTES = 4, 8
+_FLOAT_BYTES, _PLACE_BYTES, _ROW_BYTES = 4, 8, 24
 _LINE = TILE + 4
 _DEEP = 32
 
-LDS_BYTES = (2 * _DEEP + TILE) * _LINE * _FLOAT_BYTES + TILE * (3 * _PLACE_BYTES + 2 * _FLOAT_BYTES)
+_LDS_BYTES = (2 * _DEEP + TILE) * _LINE * _FLOAT_BYTES + TILE * (3 * _PLACE_BYTES + 2 * _FLOAT_BYTES)
 """Steps of products, a tile of weights, and where its rows of Q, K and V lie, with descales of K and V."""
+_WAITING_BYTES = TILE * _ROW_BYTES
+"""What each row sees, where registers have no room for it beside the sums."""
+
+
+def lds_bytes(signature: FmhaSignature, config: HipForwardConfig) -> int:
+    """Of the kernel, exactly."""
+    traits = signature.traits
+    asks_of_rows = traits.bias is not FmhaBias.NONE or traits.dropout is not FmhaDropout.NONE
+    return _LDS_BYTES + (_WAITING_BYTES if config.hdim > 2 * TILE and asks_of_rows else 0)
+
 
 RULES = RuleSet(Backend.HIP, FmhaSignature, HipForwardConfig)
 
@@ -30,7 +40,7 @@ def is_a_gpu(config: HipForwardConfig, arch: ArchSpec) -> RuleFinding | None:
     """A GPU whose workgroups have so much LDS: there are no matrix instructions."""
     if arch.kind is not ArchKind.GPU:
         return broken("the kernel is for GPUs", arch.name, "a GPU")
-    return exceeds(LDS_BYTES, arch.lds_bytes, "bytes of LDS of the kernel")
+    return exceeds(_LDS_BYTES + _WAITING_BYTES, arch.lds_bytes, "bytes of LDS of the kernel")
 
 
 @RULES.rule("hip.fwd.direction", source=_HEADERS)
