@@ -199,6 +199,8 @@ def test_several_gpus_tune_as_one_does(fake: OfSignature, monkeypatch: pytest.Mo
     words = ("tune", "all", "--shapes", "shapes.csv", "--target", str(CPU))
     ok(*words, "--out", "several.csv", "--devices", "2,0")
     assert len(built) == 1 and rows("several.csv") == rows()
+    gpus = {one.conditions.split()[-1] for one in read_journals([Path("several.csv.journal.jsonl")]).headers}
+    assert gpus <= {"gpu=0", "gpu=2"} and gpus
     ok(*words, "--out", "one.csv", "--devices", "1")
     assert fake.seen["gpu"] == 1  # type: ignore[attr-defined]
     assert "some of the 3 GPUs from 0 on that are here" in run(*words, "--out", "n.csv", "--devices", "1,3").stderr

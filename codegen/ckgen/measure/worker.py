@@ -1,7 +1,7 @@
-"""The process in which candidates run: `python -m ckgen.measure.worker LIBRARY NAME CONTENTS SETTINGS`.
+"""The processes in which candidates run, forks of `python -m ckgen.measure.worker LIBRARY NAME CONTENTS SETTINGS`.
 
-Reads a request per line of stdin, and writes lines of JSON: what it is at, what came out, and `end` behind each answer.
-Whatever a kernel does ends this process and no other; the lines before say which one it was.
+Each reads a request per line of stdin, and writes lines of JSON: what it is at, what came out, and `end` behind each
+answer. Whatever a kernel does ends its process and no other; the lines before say which one it was.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.fuzz.case import Case, parse_case
+from ckgen.fuzz.forks import serve
+from ckgen.fuzz.space import Space
 from ckgen.measure.conditions import Conditions, Place
-from ckgen.measure.library import contents_of
+from ckgen.measure.library import Contents, contents_of
 from ckgen.measure.loaded import Loaded
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
 from ckgen.measure.quiet import settle
@@ -121,11 +123,21 @@ class Worker:
 
 
 def main(argv: list[str]) -> int:
-    """Answers until stdin ends."""
+    """Plans, and forks until nobody asks any more."""
     library, name, contents, settings = argv
-    given = json.loads(settings)
-    _limit(given["memory"])
-    threading.Thread(target=_end_with, args=(given["parent"],), daemon=True).start()
+    what, given = contents_of(contents), json.loads(settings)
+    try:
+        space = what.space()
+    except CkgenError as error:
+        sys.stderr.write(str(error))
+        return 1
+    return serve(space, lambda planned: _answer(Path(library), name, what, planned, given))
+
+
+def _answer(library: Path, name: str, contents: Contents, space: Space, settings: Mapping[str, Any]) -> int:
+    """Answers until standard input ends."""
+    _limit(settings["memory"])
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # what kernels print is no answer
 
@@ -133,12 +145,12 @@ def main(argv: list[str]) -> int:
         answers.write(json.dumps(message) + "\n")
 
     try:
-        loaded = Loaded(Path(library), name, contents_of(contents), Place(given["place"]))
+        loaded = Loaded(library, name, contents, Place(settings["place"]), space)
     except CkgenError as error:
         sys.stderr.write(str(error))
         return 1
     answers.write(f"{READY} {loaded.digest}\n")
-    worker = Worker(loaded, Conditions(**given["conditions"]), tell)
+    worker = Worker(loaded, Conditions(**settings["conditions"]), tell)
     for line in sys.stdin:
         try:
             worker.answer(json.loads(line))

@@ -48,7 +48,8 @@ class Device:
             conditions=conditions_on(what.target), work=self.work, gpu=self.gpu, say=say,
         )  # fmt: skip
         with made as measurer:
-            conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
+            words = asdict(measurer.conditions) | ({"gpu": self.gpu} if self.gpu is not None else {})
+            conditions = " ".join(f"{name}={value}" for name, value in words.items())
             header = Header(measurer.digest, measurer.environment(), conditions)
             usual = replace(what, kernel_sets=())
             yield UsualSelection(measurer, usual) if what.kernel_sets else measurer, header
