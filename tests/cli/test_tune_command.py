@@ -21,6 +21,7 @@ from ckgen.model.target import Target
 from ckgen.runtime import Options, ProblemStruct, RuntimeLibrary
 from ckgen.specs.native import own_cpu
 from ckgen.tune.asked import Subjects, subjects_of
+from ckgen.tune.device import conditions_on
 from ckgen.tune.journal import read_journals
 from runtime_build import load_own
 from tune.fake_measurer import FakeMeasurer
@@ -198,9 +199,11 @@ def test_several_gpus_tune_as_one_does(fake: OfSignature, monkeypatch: pytest.Mo
     monkeypatch.setattr("ckgen.tune.asked.gpu_count", lambda: 3)
     words = ("tune", "all", "--shapes", "shapes.csv", "--target", str(CPU))
     ok(*words, "--out", "several.csv", "--devices", "2,0")
-    assert len(built) == 1 and rows("several.csv") == rows()
-    gpus = {one.conditions.split()[-1] for one in read_journals([Path("several.csv.journal.jsonl")]).headers}
-    assert gpus <= {"gpu=0", "gpu=2"} and gpus
+    found, alone = rows("several.csv"), rows()
+    told = {
+        one.pop("conditions").removeprefix(other.pop("conditions")) for one, other in zip(found, alone, strict=True)
+    }
+    assert len(built) == 1 and found == alone and told <= {" gpu=0", " gpu=2"}
     ok(*words, "--out", "one.csv", "--devices", "1")
     assert fake.seen["gpu"] == 1  # type: ignore[attr-defined]
     assert "some of the 3 GPUs from 0 on that are here" in run(*words, "--out", "n.csv", "--devices", "1,3").stderr
@@ -224,6 +227,22 @@ def test_a_journal_is_gone_on_with_only_where_that_is_asked(fake: OfSignature) -
     again = as_json(*TUNE, "--resume")
     assert (again["measured"], again["known"]) == (0, first["measured"])
     assert again["problems"] == first["problems"]
+
+
+def test_what_is_hot_or_cold_is_asked_said_in_each_row_and_not_mixed(fake: OfSignature) -> None:
+    ok(*TUNE)
+    assert fake.seen["conditions"] == Conditions()  # type: ignore[attr-defined]
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=3 flush=False tolerance=None"}
+    fake.conditions = Conditions(flush=True)
+    mixed = run(*TUNE, "--resume", "--flush")
+    assert (mixed.exit_code, fake.seen["conditions"]) == (2, fake.conditions)  # type: ignore[attr-defined]
+    assert "times of this library under 'warmup=50 rotating=3 flush=False tolerance=None'" in mixed.stderr
+    ok(*TUNE, "--flush", "--journal", "cold.jsonl")
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=0 flush=True tolerance=None"}
+    gpu = Target("sm_90a", 132)
+    assert [conditions_on(gpu).flush, conditions_on(gpu, 1).flush, conditions_on(gpu, flush=False).flush] == [
+        True, False, False,
+    ]  # fmt: skip
 
 
 def test_a_torn_journal_is_said(fake: OfSignature) -> None:

@@ -11,6 +11,8 @@ import signal
 import socket
 import struct
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,6 +23,8 @@ STANDARD = 3
 NUMBER = struct.Struct("=q")
 """What is told of a fork: its process when it begins, its wait status when it has ended."""
 _PAGES = 1 << 14
+_LOOK = 0.5
+"""Seconds between two looks at the process that it was forked from."""
 
 
 def serve(prepared: T, answer: Callable[[T], int]) -> int:
@@ -47,6 +51,7 @@ def serve(prepared: T, answer: Callable[[T], int]) -> int:
 def _fork(channel: socket.socket, files: list[int], answer: Callable[[], int]) -> None:
     """A fork's whole life."""
     ends, lives = os.pipe()  # open at the fork's side as long as it lives
+    forking = os.getpid()
     process = os.fork()
     if process == 0:
         channel.close()
@@ -54,6 +59,7 @@ def _fork(channel: socket.socket, files: list[int], answer: Callable[[], int]) -
         for number, file in enumerate(files):
             os.dup2(file, number)
             os.close(file)
+        threading.Thread(target=_end_with, args=(forking,), daemon=True).start()
         os._exit(_answered(answer))
     for file in (*files, lives):
         os.close(file)
@@ -79,3 +85,10 @@ def _answered(answer: Callable[[], int]) -> int:
         apart.close()
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _end_with(forking: int) -> None:
+    """Ends this process, whatever runs in it, when that one is gone: nobody would end a kernel that hangs."""
+    while os.getppid() == forking:
+        time.sleep(_LOOK)
+    os._exit(1)

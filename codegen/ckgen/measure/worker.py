@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -31,8 +30,6 @@ from ckgen.measure.trial import Refused, Trial
 from ckgen.model.errors import CkgenError, UsageError
 
 READY = "ready"
-_LOOK = 0.5
-"""Seconds between two looks at the parent process."""
 _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
 _LEAST = 0.001
@@ -137,7 +134,6 @@ def main(argv: list[str]) -> int:
 def _answer(library: Path, name: str, contents: Contents, space: Space, settings: Mapping[str, Any]) -> int:
     """Answers until standard input ends."""
     _limit(settings["memory"])
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # what kernels print is no answer
 
@@ -160,13 +156,6 @@ def _answer(library: Path, name: str, contents: Contents, space: Space, settings
             at = traceback.extract_tb(error.__traceback__)[-1]
             tell({"internal": f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"})
     return 0
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process, whatever runs in it, when that one is gone: nobody would wait for a kernel that hangs."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
 
 
 def _limit(memory: int) -> None:
