@@ -74,7 +74,7 @@ def _fork(channel: socket.socket, files: list[int], answer: Callable[[], int]) -
 
 
 def _answered(answer: Callable[[], int]) -> int:
-    """Memory that is mapped from here on lies elsewhere in each fork, as it does in processes of their own."""
+    """What is mapped from here on, but for what fits in a hole, lies elsewhere in each fork, as in other processes."""
     apart = mmap.mmap(-1, mmap.PAGESIZE * random.SystemRandom().randint(1, _PAGES))
     try:
         return answer()

@@ -97,7 +97,8 @@ class WorkerProcess:
         return line.removeprefix(self._ready).strip()
 
     def _forked(self) -> _Fork:
-        """CkgenError where what it is forked from does not get ready."""
+        """CkgenError where what it is forked from does not get ready; where that has ended since, another is tried."""
+        was_ready = self._channel is not None
         channel = self._asked()
         asks, writes = os.pipe()
         reads, tells = os.pipe()
@@ -117,12 +118,12 @@ class WorkerProcess:
                 return fork
             how = self._how(self._end_forking(waits=True))
         fork.close()
+        if was_ready:
+            return self._forked()
         raise CkgenError(f"{self._command[2]} does not start: {how}")
 
     def _asked(self) -> socket.socket:
-        """Where forks are asked for; a process that ended is replaced."""
-        if self._forking is not None and self._forking.poll() is not None:
-            self._end_forking(waits=True)
+        """Where forks are asked for."""
         if self._channel is None:
             known = os.environ.get("PYTHONPATH")
             path = os.pathsep.join([str(paths.package_dir().parent), *([known] if known else [])])
@@ -189,9 +190,7 @@ class WorkerProcess:
 
     def how_it_ended(self) -> str:
         """The signal or exit code of a process that ended, and the end of what it said; it is then put away."""
-        assert self._channel is not None
-        status = _number(self._channel)
-        self._put_away()
+        status = self._status()
         return self._how(os.waitstatus_to_exitcode(status) if status is not None else -signal.SIGKILL)
 
     def _how(self, code: int) -> str:
@@ -209,13 +208,18 @@ class WorkerProcess:
             assert self._channel is not None
             with suppress(BrokenPipeError):
                 self._channel.sendall(b"k")
-            _number(self._channel)
-            self._put_away()
+            self._status()
 
-    def _put_away(self) -> None:
-        if self._fork is not None:
-            self._fork.close()
+    def _status(self) -> int | None:
+        """With which the process ended, which is put away; None where the one that it was forked from is gone too."""
+        assert self._fork is not None
+        assert self._channel is not None
+        status = _number(self._channel)
+        self._fork.close()
         self._fork = None
+        if status is None:
+            self._end_forking()
+        return status
 
 
 def _number(channel: socket.socket) -> int | None:
