@@ -65,8 +65,8 @@ def _fork(channel: socket.socket, files: list[int], answer: Callable[[], int]) -
         os.close(file)
     channel.sendall(NUMBER.pack(process))
     with os.fdopen(ends, "rb", buffering=0):
-        ready, _, _ = select.select([ends, channel], [], [])
-        if channel in ready:
+        ready, _, _ = select.select([ends, channel.fileno()], [], [])
+        if channel.fileno() in ready:
             channel.recv(1)
             os.kill(process, signal.SIGKILL)
         status = os.waitpid(process, 0)[1]

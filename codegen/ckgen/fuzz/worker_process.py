@@ -133,7 +133,7 @@ class WorkerProcess:
                 self._forking = subprocess.Popen(
                     self._command,
                     env={**os.environ, "PYTHONPATH": path, **self._environment},
-                    stdin=other,
+                    stdin=other.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
                 )
