@@ -14,13 +14,11 @@ from cli_support import as_json, ok, run, write
 from ckgen.cluster import Lost
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Environment, MeasureStatus
-from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.target import Target
 from ckgen.runtime import Options, ProblemStruct, RuntimeLibrary
 from ckgen.specs.native import own_cpu
-from ckgen.tune.asked import Subjects, subjects_of
 from ckgen.tune.device import conditions_on
 from ckgen.tune.journal import read_journals
 from runtime_build import load_own
@@ -152,33 +150,6 @@ def test_aiters_names_of_modules_are_taken(fake: OfSignature, tmp_path: Path) ->
         assert [one["problem"] for one in document["problems"]] == [
             "gemm_fp8_ocp_bf16_rcr_blockscale M=16 N=512 K=1024"
         ]
-
-
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [
-        ("module_gemm_a8w8_tune", "a8w8"),
-        ("module_gemm_a8w8_bpreshuffle_tune", "a8w8_bpreshuffle"),
-        ("module_gemm_a8w8_bpreshuffle_cktile_tune", "a8w8_bpreshuffle"),
-        ("module_gemm_a8w8_blockscale_tune", "a8w8_blockscale"),
-        ("module_gemm_a8w8_blockscale_cktile_tune", "a8w8_blockscale"),
-        ("module_gemm_a8w8_blockscale_bpreshuffle_tune", "a8w8_blockscale_bpreshuffle"),
-        ("module_gemm_a8w8_blockscale_bpreshuffle_cktile_tune", "a8w8_blockscale_bpreshuffle"),
-        ("module_gemm_a4w4_blockscale_tune", "a4w4_blockscale"),
-        ("module_batched_gemm_a8w8_tune", "batched_a8w8"),
-        ("module_batched_gemm_bf16_tune", "batched_bf16"),
-        ("module_moe_ck2stages", "fmoe"),
-    ],
-)
-def test_every_tuner_of_aiter_names_a_module(name: str, module: str) -> None:
-    """Those of its `optCompilerConfig.json`; of experts it builds a module for each variant."""
-    assert subjects_of(name) == Subjects(modules=frozenset({module}))
-
-
-def test_what_only_looks_like_a_name_of_aiters_is_refused() -> None:
-    for name in ("moer", "module_gemm_a8w8_cktile_tunes", "module_gemm_tune"):
-        with pytest.raises(UsageError, match=f"unknown operation or module: '{name}'"):
-            subjects_of(name)
 
 
 def test_modules_are_named_by_aiters_variable_too(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
