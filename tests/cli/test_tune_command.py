@@ -14,13 +14,12 @@ from cli_support import as_json, ok, run, write
 from ckgen.cluster import Lost
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Environment, MeasureStatus
-from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.target import Target
 from ckgen.runtime import Options, ProblemStruct, RuntimeLibrary
 from ckgen.specs.native import own_cpu
-from ckgen.tune.asked import Subjects, subjects_of
+from ckgen.tune.device import conditions_on
 from ckgen.tune.journal import read_journals
 from runtime_build import load_own
 from tune.fake_measurer import FakeMeasurer
@@ -153,33 +152,6 @@ def test_aiters_names_of_modules_are_taken(fake: OfSignature, tmp_path: Path) ->
         ]
 
 
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [
-        ("module_gemm_a8w8_tune", "a8w8"),
-        ("module_gemm_a8w8_bpreshuffle_tune", "a8w8_bpreshuffle"),
-        ("module_gemm_a8w8_bpreshuffle_cktile_tune", "a8w8_bpreshuffle"),
-        ("module_gemm_a8w8_blockscale_tune", "a8w8_blockscale"),
-        ("module_gemm_a8w8_blockscale_cktile_tune", "a8w8_blockscale"),
-        ("module_gemm_a8w8_blockscale_bpreshuffle_tune", "a8w8_blockscale_bpreshuffle"),
-        ("module_gemm_a8w8_blockscale_bpreshuffle_cktile_tune", "a8w8_blockscale_bpreshuffle"),
-        ("module_gemm_a4w4_blockscale_tune", "a4w4_blockscale"),
-        ("module_batched_gemm_a8w8_tune", "batched_a8w8"),
-        ("module_batched_gemm_bf16_tune", "batched_bf16"),
-        ("module_moe_ck2stages", "fmoe"),
-    ],
-)
-def test_every_tuner_of_aiter_names_a_module(name: str, module: str) -> None:
-    """Those of its `optCompilerConfig.json`; of experts it builds a module for each variant."""
-    assert subjects_of(name) == Subjects(modules=frozenset({module}))
-
-
-def test_what_only_looks_like_a_name_of_aiters_is_refused() -> None:
-    for name in ("moer", "module_gemm_a8w8_cktile_tunes", "module_gemm_tune"):
-        with pytest.raises(UsageError, match=f"unknown operation or module: '{name}'"):
-            subjects_of(name)
-
-
 def test_modules_are_named_by_aiters_variable_too(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRETUNE_MODULES", "module_gemm_a8w8_tune,moe")
     document = as_json("tune", *TUNE[2:])
@@ -198,7 +170,11 @@ def test_several_gpus_tune_as_one_does(fake: OfSignature, monkeypatch: pytest.Mo
     monkeypatch.setattr("ckgen.tune.asked.gpu_count", lambda: 3)
     words = ("tune", "all", "--shapes", "shapes.csv", "--target", str(CPU))
     ok(*words, "--out", "several.csv", "--devices", "2,0")
-    assert len(built) == 1 and rows("several.csv") == rows()
+    found, alone = rows("several.csv"), rows()
+    told = {
+        one.pop("conditions").removeprefix(other.pop("conditions")) for one, other in zip(found, alone, strict=True)
+    }
+    assert len(built) == 1 and found == alone and told <= {" gpu=0", " gpu=2"}
     ok(*words, "--out", "one.csv", "--devices", "1")
     assert fake.seen["gpu"] == 1  # type: ignore[attr-defined]
     assert "some of the 3 GPUs from 0 on that are here" in run(*words, "--out", "n.csv", "--devices", "1,3").stderr
@@ -222,6 +198,22 @@ def test_a_journal_is_gone_on_with_only_where_that_is_asked(fake: OfSignature) -
     again = as_json(*TUNE, "--resume")
     assert (again["measured"], again["known"]) == (0, first["measured"])
     assert again["problems"] == first["problems"]
+
+
+def test_what_is_hot_or_cold_is_asked_said_in_each_row_and_not_mixed(fake: OfSignature) -> None:
+    ok(*TUNE)
+    assert fake.seen["conditions"] == Conditions()  # type: ignore[attr-defined]
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=3 flush=False tolerance=None"}
+    fake.conditions = Conditions(flush=True)
+    mixed = run(*TUNE, "--resume", "--flush")
+    assert (mixed.exit_code, fake.seen["conditions"]) == (2, fake.conditions)  # type: ignore[attr-defined]
+    assert "times of this library under 'warmup=50 rotating=3 flush=False tolerance=None'" in mixed.stderr
+    ok(*TUNE, "--flush", "--journal", "cold.jsonl")
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=0 flush=True tolerance=None"}
+    gpu = Target("sm_90a", 132)
+    assert [conditions_on(gpu).flush, conditions_on(gpu, 1).flush, conditions_on(gpu, flush=False).flush] == [
+        True, False, False,
+    ]  # fmt: skip
 
 
 def test_a_torn_journal_is_said(fake: OfSignature) -> None:

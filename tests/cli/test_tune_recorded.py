@@ -54,7 +54,7 @@ def test_the_table_is_that_of_the_journal_with_the_device_s_provenance(journal: 
     assert "0 measurements made, 4 known" in ok(*AGAIN)
     _, *found = Path("t.csv").read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[10] for line in found] == [NAMES[0], NAMES[1]]
-    assert all(",2,a GPU,1.2,ckgen 0.1.0," in line for line in found)
+    assert all(",2,a GPU,1.2,flush=True,ckgen 0.1.0," in line for line in found)
     assert journal.read_bytes() == before
 
 

@@ -94,10 +94,22 @@ def test_without_a_driver_there_is_no_gpu_of_nvidia(monkeypatch: pytest.MonkeyPa
     assert native.gpu_count() == 0
 
 
-def test_one_gpu_of_those_that_a_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4, GPU-8f2e,6")
-    assert native.only_gpu(1) == {"HIP_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "GPU-8f2e"}
+@pytest.mark.parametrize(
+    ("hip", "cuda", "only"),
+    [
+        ("", "", ("1", "1")),
+        ("", "4, GPU-8f2e,6", ("GPU-8f2e", "GPU-8f2e")),
+        ("2,3", "", ("3", "1")),
+        ("2,3", "4,5", ("3", "5")),
+    ],
+)
+def test_one_gpu_of_those_that_a_process_may_use(
+    hip: str, cuda: str, only: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AMD's runtime reads NVIDIA's variable where its own is empty."""
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", hip)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", cuda)
+    assert native.only_gpu(1) == dict(zip(("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"), only, strict=True))
 
 
 V4 = frozenset(ARCHS["x86_64_v4"].cpu.required if ARCHS["x86_64_v4"].cpu else ())

@@ -50,6 +50,7 @@ def line(key: Key, kernel: str, us: float = 1e4, **changes: Any) -> TunedLine:
         "tried": 4,
         "device": "CPU",
         "driver": "",
+        "conditions": "",
         "tool": "t",
     }
     return TunedLine(key, kernel, us=us, **(said | changes))

@@ -21,7 +21,7 @@ from tune.fake_measurer import ENVIRONMENT
 
 DISTURBED, LONGER = 0.55, (1.1, 2.0)
 """The part of samples that last longer, and how many times as long."""
-NOISE, HEARS, START = 0.005, 0.0006, 3.0
+NOISE, HEARS, START = 0.005, 0.0006, 1.0
 """Of a call's time as a part; seconds between samples, and until a fresh process has its operands."""
 
 

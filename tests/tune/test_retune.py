@@ -7,12 +7,14 @@ from pathlib import Path
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.model.target import Target
 from ckgen.specs.archs import load_archs
+from ckgen.tune.journal import Header
 from ckgen.tune.outcome import Outcome, Tuned
 from ckgen.tune.problems import Key, Problem, case_of
 from ckgen.tune.report import lines_of
 from ckgen.tune.retune import UNTOLD, problems_of_tables
 from ckgen.tune.search import Searched
 from ckgen.tune.table import NO_TABLE, TunedLine, parse_table, with_rows
+from tune.fake_measurer import ENVIRONMENT
 
 CPU, GPU = Target("x86_64_v4", 2), Target("gfx942", 304)
 GROUPED = "grouped_gemm_bf16_rcr"
@@ -20,7 +22,7 @@ GROUPED = "grouped_gemm_bf16_rcr"
 
 def line(m: int, signature: str = "gemm_bf16_rcr") -> TunedLine:
     kernel = f"{signature}_host_6x16_48x512x512_t0"
-    return TunedLine(Key(signature, 0, m, 64, 64), kernel, 1, 1e4, 0, 1, 1, "", "", "")
+    return TunedLine(Key(signature, 0, m, 64, 64), kernel, 1, 1e4, 0, 1, 1, "", "", "", "")
 
 
 def test_rows_of_the_target_are_taken_alone_where_a_module_has_any(tmp_path: Path) -> None:
@@ -55,5 +57,5 @@ def test_of_groups_with_one_key_the_row_is_of_those_asked_most() -> None:
 
     every = [tuned("64x64x64", "few", 2), tuned("64x64x64;8x64x64", "most", 5), tuned("2*64x64x64", "less", 3)]
     for order in (every, every[::-1]):
-        (found,) = lines_of(Outcome([order]), "", "", "", "")
+        (found,) = lines_of(Outcome([order]), Header("c0de", ENVIRONMENT), "")
         assert found.kernel == "most"

@@ -23,14 +23,15 @@ KEYS = st.builds(
 )
 LINES = st.builds(
     TunedLine, KEYS, st.sampled_from("abc"), st.integers(1, 4), st.floats(0.001, 1e9), st.floats(0, 1),
-    st.integers(1, 99), st.integers(1, 99), st.sampled_from(['CPU "x", 2', "EPYC"]), st.just(""), st.just("ckgen"),
-    st.sampled_from(["", "2026-11-23"]),
+    st.integers(1, 99), st.integers(1, 99), st.sampled_from(['CPU "x", 2', "EPYC"]), st.just(""),
+    st.just("flush=False"), st.just("ckgen"), st.sampled_from(["", "2026-11-23"]),
 )  # fmt: skip
 TARGETS = st.sampled_from([CPU, GPU, Target("gfx942", 80), GPU._replace(sku="mi325x")])
 
 
 def line(m: int, kernel: str = "a", **changes: object) -> TunedLine:
-    said = {"splits": 1, "us": 4.5, "spread": 0.01, "runs": 9, "tried": 4, "device": "d", "driver": "", "tool": "t"}
+    numbers = {"splits": 1, "us": 4.5, "spread": 0.01, "runs": 9, "tried": 4}
+    said = numbers | {"device": "d", "driver": "", "conditions": "flush=False", "tool": "t"}
     return TunedLine(Key("gemm_bf16_rcr", 0, m, 64, 64), kernel, **(said | changes))  # type: ignore[arg-type]
 
 
@@ -90,7 +91,7 @@ def test_columns_that_an_older_table_lacks_are_added_behind_its_own() -> None:
     found = new.decode().splitlines()
     assert found[0] == ",".join(HEADER)
     assert found[1] == row
-    assert found[2].endswith(",d,,t,2026-11-23")
+    assert found[2].endswith(",d,,flush=False,t,2026-11-23")
 
 
 @pytest.mark.parametrize(

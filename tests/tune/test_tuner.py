@@ -183,7 +183,7 @@ def test_a_budget_that_ends_meanwhile_ends_what_is_measured_and_asks_nothing_mor
     assert found.late and not found.failures
 
 
-@pytest.mark.parametrize(("budget", "part"), [(10.0, 1.0), (100.0, 0.6)])
+@pytest.mark.parametrize(("budget", "part"), [(2.0, 1.0), (10.0, 0.6)])
 def test_a_budget_too_small_for_fresh_processes_keeps_nothing_for_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: float, part: float
 ) -> None:

@@ -13,6 +13,7 @@ from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
+    ROTATING,
     build_only_option,
     json_option,
     kernel_set_option,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 FINDINGS = 1
 _FINE = ("ok", "refused")
 _SHAPE = "Sizes as `ckgen lookup` takes them: of --shape, of --groups, or KEY=VALUE in quotes; may be repeated."
-_ROTATING = "Sets of operands in turn; 0: one that stays in the cache, or so many that none is found there."
 _TOL = "The largest error over the largest value; each element's own bound where left out."
 _TWINS = "Time host twins of a GPU's kernels, which says nothing of the GPU."
 _PEER = "Also what another library has for the same: numpy, torch, cublaslt; may be repeated."
@@ -71,7 +71,7 @@ def _variable(name: str) -> dict[str, Any]:
 )
 @click.option("--flush", is_flag=True, help="Empty the caches ahead of each call.", **_variable("FLUSH"))
 @click.option(
-    "--rotating", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=_ROTATING,
+    "--rotating", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=ROTATING,
     **_variable("ROTATING"),
 )  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0), default=2.5, show_default=True, metavar="N", help=_SECONDS)

@@ -94,6 +94,9 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
 
 
+ROTATING = "Sets of operands in turn; 0: one that stays in the cache, or so many that none is found there."
+
+
 def quiet_option(function: F) -> F:
     """--quiet, of commands that show progress."""
 

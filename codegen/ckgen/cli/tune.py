@@ -13,6 +13,7 @@ from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
     PATH,
+    ROTATING,
     build_only_option,
     json_option,
     kernel_set_option,
@@ -47,6 +48,7 @@ _LEAST = "The part of its time by which a row must beat what selection takes."
 _PRUNE = "Time only so many of a problem's candidates, the predicted best, and what selection takes."
 _CONSTANTS = "Constants of this CPU for --prune, as `ckgen predict calibrate --out` writes them."
 _EXHAUSTIVE = "Time every candidate to the end, so that the journal says what each costs."
+_FLUSH = "Empty the caches ahead of each call; where left out of a GPU alone, without --rotating."
 _DIALECT = "How --out is written: mxfp8 is the table of the MX-FP8 kernels for few rows."
 _CALLER = "Times of the caller's own kernel for mxfp8's use_hip: columns K, N, M, us."
 _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
@@ -68,6 +70,8 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--devices", metavar="LIST", help="GPUs of the target by number, as in 0,1, or all.")
 @click.option("--min-improvement", default="2%", show_default=True, metavar="P", help=_LEAST)
 @click.option("--within", metavar="P", help=_WITHIN)
+@click.option("--flush/--no-flush", default=None, help=_FLUSH)
+@click.option("--rotating", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=ROTATING)
 @click.option("--prune", type=click.IntRange(1), metavar="N", help=_PRUNE)
 @click.option("--constants", type=PATH, metavar="JSON", help=_CONSTANTS)
 @click.option("--exhaustive", is_flag=True, help=_EXHAUSTIVE)
@@ -222,13 +226,14 @@ def _tune(
 def _device(params: Mapping[str, Any], target: Target, signatures: Sequence[str]) -> Device:
     from ckgen.measure.library import Contents
     from ckgen.tune.asked import ops_to_plan
-    from ckgen.tune.device import Device
+    from ckgen.tune.device import Device, conditions_on
 
     ops = ops_to_plan(signatures)
     tuning = tuning_or_shipped(params["tuning"]) if params["tuning"] else ()
     sets = kernel_sets_of(params["kernel_sets"], ops)
     tables, added = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
-    return Device(Contents(target, tuple(sorted(ops)), tuple(signatures), tables, added), params["work"])
+    contents = Contents(target, tuple(sorted(ops)), tuple(signatures), tables, added)
+    return Device(contents, conditions_on(target, params["rotating"], params["flush"]), params["work"])
 
 
 def _here(

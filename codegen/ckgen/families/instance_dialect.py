@@ -35,7 +35,7 @@ SIGNATURE_COLUMN, SIZES_COLUMN = "signature", "sizes"
 NUMBERS = ("B", "M", "N", "K", "experts", "top_k")
 COLUMNS = ("gfx", "cu_num", SIGNATURE_COLUMN, *NUMBERS, SIZES_COLUMN, NAME_COLUMN, SPLIT_K_COLUMN, TIME_COLUMN)
 """What decides, in the order in which tables are written; SKU_COLUMN may stand among them."""
-PROVENANCE = ("spread", "runs", "tried", "device", "driver", "tool", "date")
+PROVENANCE = ("spread", "runs", "tried", "device", "driver", "conditions", "tool", "date")
 """Who measured a row, and how; decides nothing."""
 REQUIRED = tuple(name for name in COLUMNS if name not in (SIZES_COLUMN, "experts", "top_k"))
 _MOST_SPLITS = 2**16 - 1

@@ -16,7 +16,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 
 class Child(WorkerProcess):
-    """A worker over a library, which plans anew. A context manager; not for several threads."""
+    """A worker over a library. A context manager; not for several threads."""
 
     def __init__(
         self, library: Path, name: str, inputs: Inputs, seconds: float = _SECONDS, *, verbose: bool = False

@@ -1,6 +1,6 @@
-"""The process in which cases run: `python -m ckgen.fuzz.worker LIBRARY NAME TABLES [--verbose] OP…`.
+"""The processes in which cases run, forks of `python -m ckgen.fuzz.worker LIBRARY NAME TABLES [--verbose] OP…`.
 
-Reads a case per line of stdin and writes an outcome per line of stdout. A crash ends this process and no other.
+Each reads a case per line of stdin and writes an outcome per line of stdout. A crash ends its process and no other.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from pathlib import Path
 
 from ckgen.fuzz.case import parse_case
 from ckgen.fuzz.check import Checker
+from ckgen.fuzz.forks import serve
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Outcome
 from ckgen.fuzz.prepare import Inputs
+from ckgen.fuzz.space import Space
 from ckgen.runtime import RuntimeLibrary
 
 READY = "ready"
@@ -21,11 +23,16 @@ VERBOSE = "--verbose"
 
 
 def main(argv: list[str]) -> int:
-    """Answers until stdin ends."""
+    """Plans, and forks until nobody asks any more."""
     library, name, tables, *ops = argv
     verbose = VERBOSE in ops
-    inputs = Inputs(tuple(op for op in ops if op != VERBOSE), Path(tables))
-    checker = Checker(inputs.space(), RuntimeLibrary(Path(library)), name, verbose)
+    space = Inputs(tuple(op for op in ops if op != VERBOSE), Path(tables)).space()
+    return serve(space, lambda planned: _serve(planned, Path(library), name, verbose))
+
+
+def _serve(space: Space, library: Path, name: str, verbose: bool) -> int:
+    """Answers until stdin ends."""
+    checker = Checker(space, RuntimeLibrary(library), name, verbose)
     print(READY, flush=True)
     for line in sys.stdin:
         print(json.dumps(_answer(checker, line).to_json()), flush=True)

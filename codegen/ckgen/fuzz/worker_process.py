@@ -6,16 +6,20 @@ import math
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from ckgen import paths
+from ckgen.fuzz.forks import NUMBER
 from ckgen.model.errors import CkgenError
 
 START_SECONDS = 120.0
@@ -23,9 +27,23 @@ _LAST = 300
 _PATIENCE = 10
 
 
+@dataclass(slots=True)
+class _Fork:
+    """A process, and the files through which it is asked and answers."""
+
+    writes: int
+    reads: int
+    pid: int = 0
+
+    def close(self) -> None:
+        """Both files."""
+        os.close(self.writes)
+        os.close(self.reads)
+
+
 class WorkerProcess:
-    """Runs `python -m MODULE WORDS…`, which writes `ready` when it can be asked. A context manager; not for several
-    threads.
+    """Runs `python -m MODULE WORDS…`, which forks (`forks.py`): what it prepares is there at once in each process that
+    is started, and a fork writes `ready` when it can be asked. A context manager; not for several threads.
 
     environment: what its variables are beside this process's own.
     """
@@ -34,7 +52,9 @@ class WorkerProcess:
         self._command = [sys.executable, "-m", module, *words]
         self._ready = ready
         self._environment = environment
-        self._process: subprocess.Popen[bytes] | None = None
+        self._forking: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._fork: _Fork | None = None
         self._read = b""
         self._folder = tempfile.TemporaryDirectory(prefix="ckgen-worker-")
         self._errors = Path(self._folder.name) / "stderr"
@@ -48,28 +68,27 @@ class WorkerProcess:
         self.close()
 
     def close(self) -> None:
-        """Ends the process, and the folder of what it said."""
+        """Ends the process and the one that it was forked from, and the folder of what they said."""
         self.end()
+        if self._forking is not None:
+            self._end_forking()
         self._folder.cleanup()
 
     @property
     def is_running(self) -> bool:
         """Whether one was started and has not been ended."""
-        return self._process is not None
+        return self._fork is not None
+
+    @property
+    def pid(self) -> int:
+        """Of one that is running."""
+        assert self._fork is not None
+        return self._fork.pid
 
     def start(self) -> str:
         """Starts the process; what stands behind `ready` on its line. CkgenError where that does not come."""
-        known = os.environ.get("PYTHONPATH")
-        path = os.pathsep.join([str(paths.package_dir().parent), *([known] if known else [])])
         self._read = b""
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                self._command,
-                env={**os.environ, "PYTHONPATH": path, **self._environment},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
+        self._fork = self._forked()
         line = self.line(START_SECONDS)
         if line is None or not line.startswith(self._ready):
             how = self.how_it_ended() if line is not None else f"no answer after {START_SECONDS:g} s"
@@ -77,13 +96,67 @@ class WorkerProcess:
             raise CkgenError(f"{self._command[2]} does not start: {how}")
         return line.removeprefix(self._ready).strip()
 
+    def _forked(self) -> _Fork:
+        """CkgenError where what it is forked from does not get ready; where that has ended since, another is tried."""
+        was_ready = self._channel is not None
+        channel = self._asked()
+        asks, writes = os.pipe()
+        reads, tells = os.pipe()
+        errors = os.open(self._errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        with suppress(BrokenPipeError):
+            socket.send_fds(channel, [b"f"], [asks, tells, errors])
+        for file in (asks, tells, errors):
+            os.close(file)
+        fork = _Fork(writes, reads)
+        try:
+            fork.pid = _number(channel) or 0
+        except TimeoutError:
+            self._end_forking()
+            how = f"no answer after {channel.gettimeout():g} s"
+        else:
+            if fork.pid:
+                return fork
+            how = self._how(self._end_forking(waits=True))
+        fork.close()
+        if was_ready:
+            return self._forked()
+        raise CkgenError(f"{self._command[2]} does not start: {how}")
+
+    def _asked(self) -> socket.socket:
+        """Where forks are asked for."""
+        if self._channel is None:
+            known = os.environ.get("PYTHONPATH")
+            path = os.pathsep.join([str(paths.package_dir().parent), *([known] if known else [])])
+            self._channel, other = socket.socketpair()
+            self._channel.settimeout(START_SECONDS * _PATIENCE)
+            with other, self._errors.open("ab") as errors:
+                self._forking = subprocess.Popen(
+                    self._command,
+                    env={**os.environ, "PYTHONPATH": path, **self._environment},
+                    stdin=other.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                )
+        return self._channel
+
+    def _end_forking(self, *, waits: bool = False) -> int:
+        """Its exit code, by itself where that is waited for."""
+        assert self._forking is not None
+        assert self._channel is not None
+        if not waits:
+            self._forking.kill()
+        code = self._forking.wait()
+        self._channel.close()
+        self._forking = self._channel = None
+        return code
+
     def send(self, line: str) -> bool:
         """Sends a line; False where nobody reads it any more."""
-        assert self._process is not None
-        assert self._process.stdin is not None
+        assert self._fork is not None
+        left = line.encode() + b"\n"
         try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
+            while left:
+                left = left[os.write(self._fork.writes, left) :]
         except BrokenPipeError:
             return False
         return True
@@ -96,20 +169,19 @@ class WorkerProcess:
         In time: within so many seconds of its own on each of `threads`, or that many times `patience` of the clock on a
         busy machine; and before the monotonic clock is at `until`.
         """
-        assert self._process is not None
-        assert self._process.stdout is not None
-        began, used = time.monotonic(), _cpu_seconds(self._process.pid)
+        assert self._fork is not None
+        began, used = time.monotonic(), _cpu_seconds(self._fork.pid)
         with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
+            selector.register(self._fork.reads, selectors.EVENT_READ)
             while b"\n" not in self._read:
                 if time.monotonic() >= until:
                     return None
                 if not selector.select(max(min(seconds, 1.0, until - time.monotonic()), 0.0)):
-                    waited, worked = time.monotonic() - began, _cpu_seconds(self._process.pid) - used
+                    waited, worked = time.monotonic() - began, _cpu_seconds(self._fork.pid) - used
                     if worked >= seconds * threads or waited >= seconds * patience:
                         return None
                     continue
-                read = os.read(self._process.stdout.fileno(), 1 << 16)
+                read = os.read(self._fork.reads, 1 << 16)
                 if not read:
                     return ""
                 self._read += read
@@ -118,10 +190,11 @@ class WorkerProcess:
 
     def how_it_ended(self) -> str:
         """The signal or exit code of a process that ended, and the end of what it said; it is then put away."""
-        assert self._process is not None
-        code = self._process.wait()
+        status = self._status()
+        return self._how(os.waitstatus_to_exitcode(status) if status is not None else -signal.SIGKILL)
+
+    def _how(self, code: int) -> str:
         said = self.said()
-        self.end()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"the process ended with {how}" + (f": {said}" if said else "")
 
@@ -131,13 +204,32 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Kills the process, if there is one."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for stream in (self._process.stdin, self._process.stdout):
-                if stream is not None:
-                    stream.close()
-        self._process = None
+        if self._fork is not None:
+            assert self._channel is not None
+            with suppress(BrokenPipeError):
+                self._channel.sendall(b"k")
+            self._status()
+
+    def _status(self) -> int | None:
+        """With which the process ended, which is put away; None where the one that it was forked from is gone too."""
+        assert self._fork is not None
+        assert self._channel is not None
+        status = _number(self._channel)
+        self._fork.close()
+        self._fork = None
+        if status is None:
+            self._end_forking()
+        return status
+
+
+def _number(channel: socket.socket) -> int | None:
+    """What is told next; None where nobody is there to tell."""
+    with suppress(ConnectionResetError):
+        told = channel.recv(NUMBER.size, socket.MSG_WAITALL)
+        if len(told) == NUMBER.size:
+            number: int = NUMBER.unpack(told)[0]
+            return number
+    return None
 
 
 def _cpu_seconds(pid: int) -> float:

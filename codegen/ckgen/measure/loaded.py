@@ -25,10 +25,13 @@ _MOST_SPLITS = 1 << 10
 
 
 class Loaded:
-    """CkgenError where the library does not hold the instances of the plan. Not for several threads."""
+    """CkgenError where the library does not hold the instances of the plan. Not for several threads.
 
-    def __init__(self, library: Path, name: str, contents: Contents, place: Place) -> None:
-        self.space: Space = contents.space()
+    space: the plan of these contents, where it is there already.
+    """
+
+    def __init__(self, library: Path, name: str, contents: Contents, place: Place, space: Space | None = None) -> None:
+        self.space: Space = space if space is not None else contents.space()
         self.library = RuntimeLibrary(library)
         self.digest = digest_of(library)
         has_code = [device_name(name)] if place is Place.DEVICE else []

@@ -137,7 +137,6 @@ class LocalMeasurer:
         self._starting = 0.0
         free = 0 if place is Place.DEVICE else _free()  # a driver maps the addresses of all memory that there is
         settings = {"memory": limits.memory or free, "place": place.value, "conditions": asdict(conditions)}
-        settings["parent"] = os.getpid()
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
         names = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -1,7 +1,7 @@
-"""The process in which candidates run: `python -m ckgen.measure.worker LIBRARY NAME CONTENTS SETTINGS`.
+"""The processes in which candidates run, forks of `python -m ckgen.measure.worker LIBRARY NAME CONTENTS SETTINGS`.
 
-Reads a request per line of stdin, and writes lines of JSON: what it is at, what came out, and `end` behind each answer.
-Whatever a kernel does ends this process and no other; the lines before say which one it was.
+Each reads a request per line of stdin, and writes lines of JSON: what it is at, what came out, and `end` behind each
+answer. Whatever a kernel does ends its process and no other; the lines before say which one it was.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -19,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ckgen.fuzz.case import Case, parse_case
+from ckgen.fuzz.forks import serve
+from ckgen.fuzz.space import Space
 from ckgen.measure.conditions import Conditions, Place
-from ckgen.measure.library import contents_of
+from ckgen.measure.library import Contents, contents_of
 from ckgen.measure.loaded import Loaded
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
 from ckgen.measure.quiet import settle
@@ -29,8 +30,6 @@ from ckgen.measure.trial import Refused, Trial
 from ckgen.model.errors import CkgenError, UsageError
 
 READY = "ready"
-_LOOK = 0.5
-"""Seconds between two looks at the parent process."""
 _REST = 0.02
 """Seconds after which our threads no longer spin, where a peer's are next."""
 _LEAST = 0.001
@@ -121,11 +120,20 @@ class Worker:
 
 
 def main(argv: list[str]) -> int:
-    """Answers until stdin ends."""
+    """Plans, and forks until nobody asks any more."""
     library, name, contents, settings = argv
-    given = json.loads(settings)
-    _limit(given["memory"])
-    threading.Thread(target=_end_with, args=(given["parent"],), daemon=True).start()
+    what, given = contents_of(contents), json.loads(settings)
+    try:
+        space = what.space()
+    except CkgenError as error:
+        sys.stderr.write(str(error))
+        return 1
+    return serve(space, lambda planned: _answer(Path(library), name, what, planned, given))
+
+
+def _answer(library: Path, name: str, contents: Contents, space: Space, settings: Mapping[str, Any]) -> int:
+    """Answers until standard input ends."""
+    _limit(settings["memory"])
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # what kernels print is no answer
 
@@ -133,12 +141,12 @@ def main(argv: list[str]) -> int:
         answers.write(json.dumps(message) + "\n")
 
     try:
-        loaded = Loaded(Path(library), name, contents_of(contents), Place(given["place"]))
+        loaded = Loaded(library, name, contents, Place(settings["place"]), space)
     except CkgenError as error:
         sys.stderr.write(str(error))
         return 1
     answers.write(f"{READY} {loaded.digest}\n")
-    worker = Worker(loaded, Conditions(**given["conditions"]), tell)
+    worker = Worker(loaded, Conditions(**settings["conditions"]), tell)
     for line in sys.stdin:
         try:
             worker.answer(json.loads(line))
@@ -148,13 +156,6 @@ def main(argv: list[str]) -> int:
             at = traceback.extract_tb(error.__traceback__)[-1]
             tell({"internal": f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"})
     return 0
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process, whatever runs in it, when that one is gone: nobody would wait for a kernel that hangs."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
 
 
 def _limit(memory: int) -> None:

@@ -53,7 +53,9 @@ def _run(header: Header, contents: Contents, min_improvement: float) -> dict[str
     return {
         "code": header.code,
         "environment": asdict(header.environment) | {"versions": dict(header.environment.versions)},
-        "conditions": header.conditions,
+        "conditions": "; ".join(
+            dict.fromkeys(one.conditions for one in contents.headers if one.code == header.code)
+        ),
         "tool": header.tool,
         "measurements": len(records),
         "rows": tune["rows"],

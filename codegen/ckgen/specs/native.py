@@ -19,7 +19,6 @@ _MULTIPROCESSOR_COUNT = 63
 _CUDA_LIBRARY = "libcuda.so.1"
 _CUDA_MULTIPROCESSORS, _CUDA_MAJOR, _CUDA_MINOR = 16, 75, 76
 _ROCMINFO_SECONDS = 20
-_VISIBLE = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def native_target() -> Target:
@@ -111,12 +110,17 @@ def gpu_count() -> int:
 
 
 def only_gpu(number: int) -> dict[str, str]:
-    """Variables of a process that is to see only that one of this process's GPUs, as its first."""
-    found = {}
-    for name in _VISIBLE:
-        seen = [one.strip() for one in os.environ.get(name, "").split(",") if one.strip()]
-        found[name] = seen[number] if number < len(seen) else str(number)
-    return found
+    """Variables of a process that is to see only that one of this process's GPUs, as its first.
+
+    AMD's runtime counts by its own variable, and by NVIDIA's where that says nothing.
+    """
+    theirs, own = _seen("CUDA_VISIBLE_DEVICES"), _seen("HIP_VISIBLE_DEVICES")
+    told = {"HIP_VISIBLE_DEVICES": own or theirs, "CUDA_VISIBLE_DEVICES": theirs}
+    return {name: seen[number] if number < len(seen) else str(number) for name, seen in told.items()}
+
+
+def _seen(name: str) -> list[str]:
+    return [one.strip() for one in os.environ.get(name, "").split(",") if one.strip()]
 
 
 def rocminfo_target() -> Target | None:

@@ -10,7 +10,7 @@ from ckgen.tune.search import CONFIRM, NAMES, Rung
 
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
-_FOR_DOUBT, _LEAST_FOR_DOUBT = 0.4, 5.0
+_FOR_DOUBT, _LEAST_FOR_DOUBT = 0.4, 1.0
 """Of the budget, for turns of problems whose winner is in doubt after the first; nothing where that is fewer seconds
 than these, which a fresh process and its operands take."""
 _FOR_OLDER = 0.1

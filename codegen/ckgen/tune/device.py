@@ -13,13 +13,14 @@ from ckgen.measure.library import Contents
 from ckgen.measure.model import Measurer
 from ckgen.model.arch import CPU_LEVELS
 from ckgen.model.target import Target
-from ckgen.tune.journal import Header
+from ckgen.tune.journal import GPU_WORD, Header
 from ckgen.tune.usual import UsualSelection
 
 
-def conditions_on(target: Target) -> Conditions:
-    """A GPU's caches are emptied ahead of each call, as other layers' weights do it where a model runs."""
-    return Conditions(flush=target.gfx not in CPU_LEVELS)
+def conditions_on(target: Target, rotating: int = 0, flush: bool | None = None) -> Conditions:
+    """Where neither is said, a GPU's caches are emptied ahead of each call, as other layers' weights empty them."""
+    is_cold = target.gfx not in CPU_LEVELS and not rotating
+    return Conditions(rotating=rotating, flush=is_cold if flush is None else flush)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Device:
     the current one."""
 
     contents: Contents
+    conditions: Conditions
     work: Path | None = None
     gpu: int | None = None
 
@@ -45,10 +47,11 @@ class Device:
         what = self.contents
         made = local.local_measurer(
             what.target, what.ops, what.signatures, tuning=what.tuning, kernel_sets=what.kernel_sets,
-            conditions=conditions_on(what.target), work=self.work, gpu=self.gpu, say=say,
+            conditions=self.conditions, work=self.work, gpu=self.gpu, say=say,
         )  # fmt: skip
         with made as measurer:
-            conditions = " ".join(f"{name}={value}" for name, value in asdict(measurer.conditions).items())
+            words = [f"{name}={value}" for name, value in asdict(measurer.conditions).items()]
+            conditions = " ".join([*words, *([f"{GPU_WORD}{self.gpu}"] if self.gpu is not None else [])])
             header = Header(measurer.digest, measurer.environment(), conditions)
             usual = replace(what, kernel_sets=())
             yield UsualSelection(measurer, usual) if what.kernel_sets else measurer, header

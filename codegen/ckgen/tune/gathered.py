@@ -22,8 +22,4 @@ class Gathered:
 
     def lines(self, date: str) -> list[TunedLine]:
         """The rows that are worth one, each with its machine."""
-        return [
-            line
-            for header, outcome in self.by_header.items()
-            for line in lines_of(outcome, header.environment.device, header.environment.driver, header.tool, date)
-        ]
+        return [line for header, outcome in self.by_header.items() for line in lines_of(outcome, header, date)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,8 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.version import __version__
 
 SCHEMA = "ckgen.journal/1"
+GPU_WORD = "gpu="
+"""Of conditions, what says which of several GPUs it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,21 @@ class Kept:
         self._asked.append(asked)
         self._heard(Contents(asked=(asked,)))
         return asked
+
+
+def demand_conditions(held: Iterable[Header], own: Header) -> None:
+    """UsageError where what is held of the same code was measured under other conditions; on which GPU is none."""
+    for one in held:
+        told, wanted = _conditions(one), _conditions(own)
+        if one.code == own.code and told and wanted and told != wanted:
+            raise UsageError(
+                f"the journals have times of this library under '{' '.join(told)}', and '{' '.join(wanted)}' is asked:"
+                " ask as before, or name another --journal"
+            )
+
+
+def _conditions(header: Header) -> list[str]:
+    return [word for word in header.conditions.split() if not word.startswith(GPU_WORD)]
 
 
 class Journal:

@@ -100,6 +100,7 @@ def tasks_of(
     for ladder in ladders:
         texts = {one.text for one in ladder}
         own = Contents(
+            headers=held.headers,
             records=tuple(one for one in held.records if one.problem in texts),
             asked=tuple(one for one in held.asked if one.problem in texts),
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from ckgen.measure.model import Candidate, Measured
 from ckgen.model.target import Target
+from ckgen.tune.journal import Header
 from ckgen.tune.known import Known
 from ckgen.tune.losses import Turn, differences, location
 from ckgen.tune.outcome import Outcome, Tuned
@@ -118,8 +119,10 @@ def _ratio(winner: Candidate, before: Candidate, turns: Sequence[Turn]) -> float
     return math.exp(location(apart)) if apart else None
 
 
-def lines_of(outcome: Outcome, device: str, driver: str, tool: str, date: str) -> list[TunedLine]:
-    """The rows that are worth one; of problems with one key, that which is asked most often."""
+def lines_of(outcome: Outcome, header: Header, date: str) -> list[TunedLine]:
+    """The rows that are worth one, measured as the header says; of problems with one key, that which is asked most
+    often."""
+    where = header.environment
     found: dict[object, tuple[int, TunedLine]] = {}
     for one in outcome.every:
         if not one.is_row or one.winner is None:
@@ -127,7 +130,7 @@ def lines_of(outcome: Outcome, device: str, driver: str, tool: str, date: str) -
         best = one.winner
         line = TunedLine(
             one.problem.key, best.candidate.instance, best.candidate.k_batch, best.median_us, best.spread, best.runs,
-            one.searched.tried, device, driver, tool, date,
+            one.searched.tried, where.device, where.driver, header.conditions, header.tool, date,
         )  # fmt: skip
         known = found.get(one.problem.key.lookup)
         if known is None or known[0] < one.problem.count:

@@ -12,7 +12,7 @@ from ckgen.model.errors import UsageError
 from ckgen.progress import Pace, PartDone, Standing
 from ckgen.tune.budget import Budget
 from ckgen.tune.choose import of_few_kernels
-from ckgen.tune.journal import Contents, Keeper
+from ckgen.tune.journal import Contents, Keeper, demand_conditions
 from ckgen.tune.known import Known
 from ckgen.tune.losses import Turn
 from ckgen.tune.outcome import SPENT, Outcome, Tuned, is_whole, judged, with_turns
@@ -58,12 +58,14 @@ def in_order_of_work(ladders: Iterable[Sequence[Problem]]) -> list[Problem]:
 
 
 class Tuner:
-    """Tunes on one device. What `contents` holds of the same code is not measured again."""
+    """Tunes on one device. What `contents` holds of the same code is not measured again; UsageError where that was
+    measured under other conditions."""
 
     def __init__(
         self, measurer: Measurer, journal: Keeper, contents: Contents, options: Options, heard: Heard = lambda _: None
     ) -> None:
         code = journal.header.code
+        demand_conditions(contents.headers, journal.header)
         self.known = Known(code, NAMES, contents.records)
         self._measurer = measurer
         self._journal = journal

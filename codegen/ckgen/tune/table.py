@@ -33,6 +33,7 @@ class TunedLine:
     tried: int
     device: str
     driver: str
+    conditions: str
     tool: str
     date: str = ""
 
@@ -44,7 +45,8 @@ class TunedLine:
             "gfx": target.gfx, "cu_num": str(target.cu_num), **product, SIGNATURE_COLUMN: self.key.signature, **numbers,
             SIZES_COLUMN: self.key.sizes, "kernelName": self.kernel, "splitK": str(self.splits),
             "us": f"{self.us:.5g}", "spread": f"{self.spread:.4f}", "runs": str(self.runs), "tried": str(self.tried),
-            "device": self.device, "driver": self.driver, "tool": self.tool, "date": self.date,
+            "device": self.device, "driver": self.driver, "conditions": self.conditions, "tool": self.tool,
+            "date": self.date,
         }  # fmt: skip
 
 
