@@ -45,11 +45,9 @@ inline void prefetch_run(const PackSource& s, std::int64_t at, std::int64_t n) {
   for (std::uintptr_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(first + i));
 }
 
-// `n` elements of row p from k as words; the row's words up to the next whole word are written. Not in line: it is much
-// code, and called for many elements.
+// `n` elements of row p from k as words; the row's words up to the next whole word are written.
 template <DType T, PackKind KIND>
-[[gnu::noinline]] void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n,
-                                    std::uint32_t* row) {
+inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n, std::uint32_t* row) {
   constexpr int chunk = chunk_elements<T>();
   if constexpr (KIND == PackKind::f32) {
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
@@ -108,6 +106,13 @@ template <DType T, PackKind KIND>
   }
 }
 
+// The same, not in line: it is much code, and called for many elements.
+template <DType T, PackKind KIND>
+[[gnu::noinline]] void decode_apart(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n,
+                                    std::uint32_t* row) {
+  decode_words<T, KIND>(s, p, k, n, row);
+}
+
 template <DType T, PackKind KIND>
 void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                        std::int64_t length, std::uint32_t* panel) {
@@ -116,7 +121,7 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
   if (width == 1) {  // a panel of one row is the row itself
     const std::int64_t piece = KIND == PackKind::f32 && s.op == OperandOp::none ? length : kRowWords * e;
     for (std::int64_t k = 0; k < length; k += piece)
-      decode_words<T, KIND>(s, row_of(0), k0 + k, least(piece, length - k), panel + k / e);
+      decode_apart<T, KIND>(s, row_of(0), k0 + k, least(piece, length - k), panel + k / e);
     return;
   }
 #if CKGEN_HOST_LEVEL >= 4
@@ -135,7 +140,10 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     const int words = static_cast<int>((take + e - 1) / e);
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t p = row_of(r);
-      decode_words<T, KIND>(s, p, k0 + k, take, rows[r]);
+      if constexpr (CKGEN_HOST_LEVEL >= 4 && T == DType::fp8_ocp)
+        decode_words<T, KIND>(s, p, k0 + k, take, rows[r]);  // all values of the type stay in registers
+      else
+        decode_apart<T, KIND>(s, p, k0 + k, take, rows[r]);
       if (!s.preshuffled) prefetch_run<T>(s, p * s.ld + k0 + k + take, kRowWords * e);
       for (int w = words; w % 8 != 0; ++w, one_by_one()) rows[r][w] = 0;
     }
