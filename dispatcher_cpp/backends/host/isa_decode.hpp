@@ -138,24 +138,38 @@ struct Bf16ToF32 {
   }
 };
 
-// As fp16 with the exponent's bias of fp16, then the difference of the biases; NaN is the one code that fp16 lacks.
-template <DType T>
+struct Bf8ToF32 {
+  static constexpr int kBits = 8;
+  static constexpr Order kOrder = Order::natural;
+  explicit Bf8ToF32(const SmallCall&) {}
+  void operator()(const unsigned char* p, F16 (&x)[2]) const {
+    for (int i = 0; i < 2; ++i) x[i] = from_fp16(_mm256_slli_epi16(_mm256_cvtepu8_epi16(load_128(p + 16 * i)), 8));
+  }
+};
+
+// fp8_ocp or fp8_fnuz: as fp16 with the exponent's bias of fp16, then the difference of the biases; NaN is the one code
+// that fp16 lacks, of both signs or of none.
 struct Fp8ToF32 {
   static constexpr int kBits = 8;
   static constexpr Order kOrder = Order::natural;
-  explicit Fp8ToF32(const SmallCall&) {}
+  explicit Fp8ToF32(const SmallCall& call) {
+    constexpr int kNegativeZero = 0x80;
+    const bool fnuz = call.table[kNegativeZero] != call.table[kNegativeZero];
+    nan = _mm256_set1_epi16(fnuz ? kNegativeZero : 0x7f);
+    of_nan = _mm256_set1_epi16(fnuz ? 0xff : 0x7f);
+    bias = all_16(fnuz ? 128.0F : 256.0F);
+  }
   void operator()(const unsigned char* p, F16 (&x)[2]) const {
     for (int i = 0; i < 2; ++i) x[i] = sixteen(_mm256_cvtepu8_epi16(load_128(p + 16 * i)));
   }
-  static F16 sixteen(__m256i codes) {
-    const __m256i top = _mm256_slli_epi16(codes, 8);
-    if constexpr (T == DType::bf8_ocp) return from_fp16(top);
-    const __m256i half = _mm256_and_si256(_mm256_srai_epi16(top, 1), _mm256_set1_epi16(static_cast<short>(0xbf80)));
-    const __m256i magnitude = _mm256_set1_epi16(0x3f80);
-    const __m256i nan = T == DType::fp8_fnuz ? _mm256_cmpeq_epi16(codes, _mm256_set1_epi16(0x80))
-                                             : _mm256_cmpeq_epi16(_mm256_and_si256(half, magnitude), magnitude);
-    return mul_16(from_fp16(_mm256_or_si256(half, nan)), all_16(T == DType::fp8_fnuz ? 128.0F : 256.0F));
+  F16 sixteen(__m256i codes) const {
+    const __m256i shifted = _mm256_srai_epi16(_mm256_slli_epi16(codes, 8), 1);
+    const __m256i half = _mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<short>(0xbf80)));
+    const __m256i all_ones = _mm256_cmpeq_epi16(_mm256_and_si256(codes, of_nan), nan);
+    return mul_16(from_fp16(_mm256_or_si256(half, all_ones)), bias);
   }
+  __m256i nan, of_nan;  // codes & of_nan == nan
+  F16 bias;
 };
 
 // Any other 8-bit float.
@@ -171,43 +185,34 @@ struct CodeToF32 {
   const float* table;
 };
 
-struct Fp4Values {
-  static constexpr float kOne = 0.5F;  // what an integer of kCodes stands for
-  static constexpr signed char kCodes[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-};
-struct Int4Values {
-  static constexpr float kOne = 1.0F;
-  static constexpr signed char kCodes[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
-};
-
-template <class Values>
-struct Nibbles {
-  float fp32[16] = {};
-  std::uint16_t bf16[32] = {};  // twice
-  constexpr Nibbles() {
-    for (int i = 0; i < 32; ++i) {
-      fp32[i % 16] = static_cast<float>(Values::kCodes[i % 16]) * Values::kOne;
-      bf16[i] = static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, fp32[i % 16]) >> 16);
-    }
-  }
-};
-template <class Values>
-constexpr Nibbles<Values> kNibbles{};
-
-template <class Values>
+// fp4 or int4, whose sixteen values are multiples of a half.
 struct NibbleToF32 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_32;
 #if CKGEN_HOST_LEVEL >= 4
-  explicit NibbleToF32(const SmallCall&) : table(_mm512_loadu_ps(kNibbles<Values>.fp32)) {}
+  explicit NibbleToF32(const SmallCall& call) : table(values(call)) {}
   void operator()(const unsigned char* p, F16 (&x)[2]) const {
     const __m512i bytes = _mm512_cvtepu8_epi32(load_128(p));
     x[0] = _mm512_permutexvar_ps(bytes, table);  // looks at four bits
     x[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), table);
   }
+  static __m512 values(const SmallCall& call) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(call.pairs[0]), even, _mm512_loadu_ps(call.pairs[8]));
+  }
   __m512 table;
 #else
-  explicit NibbleToF32(const SmallCall&) : table(load_128(reinterpret_cast<const unsigned char*>(Values::kCodes))) {}
+  explicit NibbleToF32(const SmallCall& call) {
+    const __m256i words = _mm256_packs_epi32(eight_halves(call.pairs[0]), eight_halves(call.pairs[8]));
+    const __m256i in_order = _mm256_permute4x64_epi64(words, 0xd8);
+    table = _mm_packs_epi16(_mm256_castsi256_si128(in_order), _mm256_extracti128_si256(in_order, 1));
+  }
+  // Of eight pairs the first values, in halves.
+  static __m256i eight_halves(const float* pairs) {
+    const __m256 first = _mm256_shuffle_ps(_mm256_loadu_ps(pairs), _mm256_loadu_ps(pairs + 8), 0x88);
+    const __m256d in_order = _mm256_permute4x64_pd(_mm256_castps_pd(first), 0xd8);
+    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_castpd_ps(in_order), _mm256_set1_ps(2.0F)));
+  }
   void operator()(const unsigned char* p, F16 (&x)[2]) const {
     const __m128i bytes = load_128(p), low = _mm_set1_epi8(15);
     x[0] = sixteen(_mm_and_si128(bytes, low));
@@ -217,7 +222,7 @@ struct NibbleToF32 {
     const __m128i v = _mm_shuffle_epi8(table, codes);
     const F16 whole = {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)),
                        _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(v, v)))};
-    return mul_16(whole, all_16(Values::kOne));
+    return mul_16(whole, all_16(0.5F));
   }
   __m128i table;
 #endif
@@ -280,14 +285,16 @@ struct Fp8ToBf16 {
   __m512i part[2][2];
 };
 
-template <class Values>
 struct NibbleToBf16 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_64;
-  explicit NibbleToBf16(const SmallCall&) : table(_mm512_loadu_si512(kNibbles<Values>.bf16)) {}
+  explicit NibbleToBf16(const SmallCall& call) {
+    const __m512i words = _mm512_srli_epi32(_mm512_castps_si512(NibbleToF32::values(call)), 16);
+    table = _mm512_broadcast_i64x4(_mm512_cvtepi32_epi16(words));
+  }
   void operator()(const unsigned char* p, __m512i (&x)[2]) const {
     const __m512i bytes = _mm512_cvtepu8_epi16(load_256(p));
-    x[0] = _mm512_permutexvar_epi16(bytes, table);  // looks at five bits; the table is there twice
+    x[0] = _mm512_permutexvar_epi16(bytes, table);  // looks at five bits; the values are there twice
     x[1] = _mm512_permutexvar_epi16(_mm512_srli_epi16(bytes, 4), table);
   }
   __m512i table;

@@ -35,6 +35,12 @@ inline std::uint16_t load_u16(const unsigned char* p) {
   return v;
 }
 
+// In a loop over the few elements that vectors leave: keeps the compiler from making vectors of it again, which are
+// much code for nothing.
+[[gnu::always_inline]] inline void one_by_one() {
+  asm volatile("");
+}
+
 // memcpy of up to some hundred bytes: g++, which sees the bound, would make a `rep movs` of it, slower than all else
 // that packing does.
 inline void copy_run(void* to, const void* from, std::int64_t bytes) {
@@ -44,8 +50,8 @@ inline void copy_run(void* to, const void* from, std::int64_t bytes) {
   for (; i + 32 <= bytes; i += 32)
     _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(out + i),
                         _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(in + i)));
-  for (; i + 4 <= bytes; i += 4) __builtin_memcpy(out + i, in + i, 4);
-  for (; i < bytes; ++i) out[i] = in[i];
+  for (; i + 4 <= bytes; i += 4, one_by_one()) __builtin_memcpy(out + i, in + i, 4);
+  for (; i < bytes; ++i, one_by_one()) out[i] = in[i];
 }
 
 constexpr bool has_second(DType t) {

@@ -214,11 +214,12 @@ template <class Decode>
 void in_place(const InPlaceCall& c) {
   constexpr std::int64_t kLine = kLineWords * Decode::kElements, kBytes = 4 / Decode::kElements;
   constexpr std::int64_t kPerStep = Decode::kElements / Decode::kSteps;
+  constexpr bool kTwice = Decode::kSteps > 2;
   const Decode decode(*c.b);
   const bool few = c.rows <= least(c.mr, kFewRows);
   for (std::int64_t n = 0, blocks = 1; n < c.columns; n += blocks * kLineRows) {
     // Steps of a line wait for one another: of few rows and many steps two blocks go at a time.
-    blocks = Decode::kSteps > 2 && few && c.columns - n > kLineRows ? 2 : 1;
+    blocks = kTwice && few && c.columns - n > kLineRows ? 2 : 1;
     const unsigned char* rows[2 * kLineRows];
     for (std::int64_t i = 0; i < blocks * kLineRows; ++i)  // what is missing is the last one once more
       rows[i] = c.b->base + ((c.n0 + least(n + i, c.columns - 1)) * c.b->ld + c.k0) * kBytes;
@@ -243,7 +244,10 @@ void in_place(const InPlaceCall& c) {
       }
       for (std::int64_t r = 0; r < c.rows;) {
         const std::int64_t of_panel = r % c.mr, some = least(least(c.rows - r, c.mr - of_panel), kMostRows);
-        const auto add = blocks == 2 ? kAddTwice<Decode>[some - 1] : kAddWords<Decode>[some - 1];
+        auto add = kAddWords<Decode>[some - 1];
+        if constexpr (kTwice) {
+          if (blocks == 2) add = kAddTwice<Decode>[some - 1];
+        }
         add(decode, steps, words, a + r / c.mr * c.panel_words + of_panel, c.mr, r, sums);
         r += some;
       }

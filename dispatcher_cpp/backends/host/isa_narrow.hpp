@@ -1,5 +1,7 @@
 // Rounding to 4- and 8-bit types, compiled once per ISA: to nearest even, to the largest value beyond it. A NaN becomes
 // a NaN where the type has one. Included by the isa_*.cpp files only. Plain loops, that compilers vectorise.
+#pragma once
+
 #include "backends/host/isa_pack.hpp"
 
 namespace ckgen {

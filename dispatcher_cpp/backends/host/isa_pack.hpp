@@ -2,7 +2,7 @@
 // Included by the isa_*.cpp files only. Everything is in an unnamed namespace for the reason isa_table.hpp gives.
 #pragma once
 
-#include "backends/host/isa_elements.hpp"
+#include "backends/host/isa_decode_run.hpp"
 #include "backends/host/isa_pack_blocks.hpp"
 #include "backends/host/isa_pack_bytes.hpp"
 #include "backends/host/isa_pack_lines.hpp"
@@ -17,112 +17,15 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-#if CKGEN_HOST_LEVEL >= 4
-// 8-bit codes to bf16, 32 at a time: four two-register permutes hold all 256 values.
-class Fp8Lookup {
- public:
-  explicit Fp8Lookup(const std::uint16_t* table) {
-    for (int i = 0; i < 8; ++i) part_[i] = _mm512_loadu_si512(table + 32 * i);
-  }
-  __m512i operator()(const unsigned char* codes) const {
-    const __m512i at = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(codes)));
-    const __mmask32 bit6 = _mm512_test_epi16_mask(at, _mm512_set1_epi16(0x40));
-    const __mmask32 bit7 = _mm512_test_epi16_mask(at, _mm512_set1_epi16(0x80));
-    const __m512i positive = _mm512_mask_blend_epi16(bit6, _mm512_permutex2var_epi16(part_[0], at, part_[1]),
-                                                     _mm512_permutex2var_epi16(part_[2], at, part_[3]));
-    const __m512i negative = _mm512_mask_blend_epi16(bit6, _mm512_permutex2var_epi16(part_[4], at, part_[5]),
-                                                     _mm512_permutex2var_epi16(part_[6], at, part_[7]));
-    return _mm512_mask_blend_epi16(bit7, positive, negative);
-  }
-
- private:
-  __m512i part_[8];
-};
-#endif
-
-// `n` consecutive elements from linear element index `at` as fp32. T = fp8_ocp stands for every 8-bit float, T = fp4
-// for every type of two elements per byte.
-template <DType T>
-inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
-  std::int64_t i = 0;
-  if constexpr (T == DType::fp32) {
-    copy_run(out, s.base + at * 4, n * 4);
-  } else if constexpr (T == DType::bf16) {
-    const unsigned char* in = s.base + at * 2;
-    for (; i + 8 <= n; i += 8) {
-      __m128i h;
-      __builtin_memcpy(&h, in + i * 2, 16);
-      const __m256i w = _mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16);
-      __builtin_memcpy(out + i, &w, 32);
-    }
-    for (; i < n; ++i) out[i] = bits_to_float(static_cast<std::uint32_t>(load_u16(in + i * 2)) << 16);
-  } else if constexpr (T == DType::fp16) {
-    const unsigned char* in = s.base + at * 2;
-    for (; i + 8 <= n; i += 8) {
-      __m128i h;
-      __builtin_memcpy(&h, in + i * 2, 16);
-      const __m256 w = _mm256_cvtph_ps(h);
-      __builtin_memcpy(out + i, &w, 32);
-    }
-    for (; i < n; ++i) out[i] = _cvtsh_ss(load_u16(in + i * 2));
-  } else if constexpr (T == DType::fp4) {
-    if ((at & 1) != 0 && n > 0) {
-      out[0] = s.pairs[s.base[at >> 1]][1];
-      i = 1;
-    }
-    for (; i + 2 <= n; i += 2) __builtin_memcpy(out + i, s.pairs[s.base[(at + i) >> 1]], 8);
-    if (i < n) out[i] = s.pairs[s.base[(at + i) >> 1]][0];
-  } else {
-    const unsigned char* in = s.base + at;
-    const float* table = s.table;
-#if CKGEN_HOST_LEVEL >= 4
-    if (n >= 32) {
-      const Fp8Lookup lookup(s.table16);
-      for (; i + 32 <= n; i += 32) {
-        const __m512i h = lookup(in + i);
-        const __m512i low = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16);
-        const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(h, 1)), 16);
-        __builtin_memcpy(out + i, &low, 64);
-        __builtin_memcpy(out + i + 16, &high, 64);
-      }
-    }
-#endif
-    for (; i < n; ++i) out[i] = table[in[i]];
-  }
-}
-
-void round_to(DType c, float* values, std::int64_t n);  // isa_epilogue.hpp
-
-// The same of an operand that may come from two tensors; n is at most kRowWords then.
-template <DType T>
-inline void decode_operand(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
-  decode_run<T>(s, at, n, out);
-  if constexpr (has_second(T)) {
-    if (s.op == OperandOp::none) return;
-    PackSource second{};
-    second.base = s.second;
-    float other[kRowWords];
-    decode_run<T>(second, at, n, other);
-    if (s.op == OperandOp::add)
-      for (std::int64_t i = 0; i < n; ++i) out[i] += other[i];
-    else
-      for (std::int64_t i = 0; i < n; ++i) out[i] *= other[i];
-    round_to(T, out, n);
-  }
-}
-
 // Consecutive k of row p lie in memory in runs: one, or one per 16-byte chunk of a preshuffled B.
 template <typename F>
 inline void each_run(const PackSource& s, int chunk, std::int64_t p, std::int64_t k, std::int64_t n, F&& f) {
-  if (!s.preshuffled) {
-    f(p * s.ld + k, std::int64_t{0}, n);
-    return;
-  }
-  const std::int64_t row = (p / 16) * 16 * s.ld + (p % 16) * chunk;
-  for (std::int64_t done = 0; done < n;) {
-    const std::int64_t in_chunk = (k + done) % chunk;
-    const std::int64_t take = least(chunk - in_chunk, n - done);
-    f(row + (k + done - in_chunk) * 16 + in_chunk, done, take);
+  const std::int64_t run = s.preshuffled ? chunk : n;
+  for (std::int64_t done = 0, in_run = s.preshuffled ? k % chunk : 0; done < n; in_run = 0) {
+    const std::int64_t take = least(run - in_run, n - done);
+    const std::int64_t first = k + done - in_run;
+    const std::int64_t at = s.preshuffled ? (p / 16) * 16 * s.ld + (p % 16) * chunk + first * 16 : p * s.ld + first;
+    f(at + in_run, done, take);
     done += take;
   }
 }
@@ -162,7 +65,7 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
         const __m256i w = _mm256_cvtepi8_epi16(v);
         __builtin_memcpy(wide + offset + i, &w, 32);
       }
-      for (; i < length; ++i) wide[offset + i] = static_cast<signed char>(in[i]);
+      for (; i < length; ++i, one_by_one()) wide[offset + i] = static_cast<signed char>(in[i]);
     });
     copy_run(row, wide, (n + 1) / 2 * 4);
   } else if constexpr (KIND == PackKind::i8) {
@@ -191,11 +94,23 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
         const __m512i h = lookup(in + i);
         __builtin_memcpy(half + offset + i, &h, 64);
       }
+      if (i + 16 <= length) {
+        const __m256i h = lookup.sixteen(in + i);
+        __builtin_memcpy(half + offset + i, &h, 32);
+        i += 16;
+      }
 #endif
       for (; i < length; ++i) half[offset + i] = s.table16[in[i]];
     });
     copy_run(row, half, (n + 1) / 2 * 4);
   }
+}
+
+// The same, not in line: it is much code, and called for many elements.
+template <DType T, PackKind KIND>
+[[gnu::noinline]] void decode_apart(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n,
+                                    std::uint32_t* row) {
+  decode_words<T, KIND>(s, p, k, n, row);
 }
 
 template <DType T, PackKind KIND>
@@ -204,8 +119,9 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
   constexpr int e = elements_per_word(KIND);
   const auto row_of = [&s, p0](std::int64_t r) { return s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}; };
   if (width == 1) {  // a panel of one row is the row itself
-    for (std::int64_t k = 0; k < length; k += kRowWords * e)
-      decode_words<T, KIND>(s, row_of(0), k0 + k, least(kRowWords * e, length - k), panel + k / e);
+    const std::int64_t piece = KIND == PackKind::f32 && s.op == OperandOp::none ? length : kRowWords * e;
+    for (std::int64_t k = 0; k < length; k += piece)
+      decode_apart<T, KIND>(s, row_of(0), k0 + k, least(piece, length - k), panel + k / e);
     return;
   }
 #if CKGEN_HOST_LEVEL >= 4
@@ -224,9 +140,12 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     const int words = static_cast<int>((take + e - 1) / e);
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t p = row_of(r);
-      decode_words<T, KIND>(s, p, k0 + k, take, rows[r]);
+      if constexpr (CKGEN_HOST_LEVEL >= 4 && T == DType::fp8_ocp)
+        decode_words<T, KIND>(s, p, k0 + k, take, rows[r]);  // all values of the type stay in registers
+      else
+        decode_apart<T, KIND>(s, p, k0 + k, take, rows[r]);
       if (!s.preshuffled) prefetch_run<T>(s, p * s.ld + k0 + k + take, kRowWords * e);
-      for (int w = words; w % 8 != 0; ++w) rows[r][w] = 0;
+      for (int w = words; w % 8 != 0; ++w, one_by_one()) rows[r][w] = 0;
     }
     transpose(rows, width, words, panel + k / e * width);
   }
@@ -241,7 +160,7 @@ void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     for (int ahead = 0; ahead < e; ++ahead) prefetch_run<T>(s, at + (kRowsAhead + ahead) * s.ld, count);
     if constexpr (KIND == PackKind::f32) {
       decode_operand<T>(s, at, count, reinterpret_cast<float*>(panel));
-      for (std::int64_t i = count; i < width; ++i) panel[i] = 0;
+      for (std::int64_t i = count; i < width; ++i, one_by_one()) panel[i] = 0;
     } else if constexpr (KIND == PackKind::i8) {
       join_bytes(s, s.base + at, least(4, length - k), count, width, panel);
     } else {
@@ -264,7 +183,7 @@ void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
         for (std::int64_t i = 0; i < count; ++i)
           panel[i] = s.table16[low[i]] | ((static_cast<std::uint32_t>(s.table16[high[i]]) << 16) & keep);
       }
-      for (std::int64_t i = count; i < width; ++i) panel[i] = 0;
+      for (std::int64_t i = count; i < width; ++i, one_by_one()) panel[i] = 0;
     }
     k += e;
     panel += width;
@@ -289,13 +208,12 @@ void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, s
 #if CKGEN_HOST_LEVEL != 4
   if (s.kind == PackKind::i8) return pack_as<DType::int8, PackKind::i8>(s, p0, count, width, k0, length, panel);
 #endif
-  if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
 #if CKGEN_HOST_LEVEL >= 5
-  if (s.kind == PackKind::bf16) {
-    if (s.type == DType::bf16) return pack_as<DType::bf16, PackKind::bf16>(s, p0, count, width, k0, length, panel);
-    return pack_as<DType::fp8_ocp, PackKind::bf16>(s, p0, count, width, k0, length, panel);
-  }
-#endif
+  if (s.kind != PackKind::bf16) return kIsaV4.pack(s, p0, count, width, k0, length, panel);
+  if (s.type == DType::bf16) return pack_as<DType::bf16, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+  return pack_as<DType::fp8_ocp, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+#else
+  if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
   switch (s.type) {
     case DType::fp32: return pack_as<DType::fp32, PackKind::f32>(s, p0, count, width, k0, length, panel);
     case DType::fp16: return pack_as<DType::fp16, PackKind::f32>(s, p0, count, width, k0, length, panel);
@@ -304,6 +222,7 @@ void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, s
     case DType::fp4: return pack_as<DType::fp4, PackKind::f32>(s, p0, count, width, k0, length, panel);
     default: return pack_as<DType::fp8_ocp, PackKind::f32>(s, p0, count, width, k0, length, panel);
   }
+#endif
 }
 
 }  // namespace

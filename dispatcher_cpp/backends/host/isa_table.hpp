@@ -165,6 +165,7 @@ struct SmallCall {
   std::int64_t k, group;
   const float* table;  // as in PackSource
   const std::uint16_t* table16;
+  const float (*pairs)[2];
   void* out[kSmallColumns];
   std::int64_t ld;
 };
@@ -181,7 +182,7 @@ using SmallPrepareFn = void (*)(const PackSource& a, std::int64_t row, std::int6
 
 struct SmallKernels {
   SmallFn scaled[4];  // by rows of A less one; groups of 64 or more elements, for fp32 FMA also of 32
-  SmallFn mx[4];      // groups of 32; the scales of A are in its values
+  SmallFn mx[4];      // groups of 32, where the scales of A are in its values; null: there are none
   SmallFn exact;      // one row of each, any of these groups; null: there are no scales
   SmallPrepareFn prepare;
   int columns;        // rows of B that a call takes

@@ -60,8 +60,10 @@ inline void transpose8(__m256 (&v)[8]) {
   for (int i = 0; i < 8; ++i) v[i] = t[i];
 }
 
-// out[w][r] = rows[r][w] for `words` words of `width` rows; an 8 x 8 block at a time.
-inline void transpose(const std::uint32_t (*rows)[kRowWords], int width, int words, std::uint32_t* out) {
+// out[w][r] = rows[r][w] for `words` words of `width` rows; an 8 x 8 block at a time. Not in line: it is much code that
+// all types share.
+[[gnu::noinline, maybe_unused]] void transpose(const std::uint32_t (*rows)[kRowWords], int width, int words,
+                                               std::uint32_t* out) {
   for (int r = 0; r < width; r += 8) {
     const int lanes = width - r < 8 ? width - r : 8;
     for (int w = 0; w < words; w += 8) {

@@ -104,6 +104,7 @@ SmallPlan small_plan(const GemmTraits& t, const Blocking& blocking, std::int64_t
   // Only scales that are powers of two can be moved into bf16 values.
   p.kernels = blocking.isa->small(t.a, t.b, blocking.dots && (!narrow_groups || t.quant == Quant::mx));
   if (p.kernels == nullptr) return p;
+  if (narrow_groups && p.kernels->mx[0] == nullptr) p.kernels = blocking.isa->small(t.a, t.b, false);
   const std::int64_t padded = ceil_div(k, kChunk) * kChunk;
   // Not a multiple of 4096, or the rows would fight for one cache set.
   p.row_bytes = padded * p.kernels->element_bytes;
@@ -154,6 +155,7 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
   call.group = plan.group;
   call.table = tables.table;
   call.table16 = tables.table16;
+  call.pairs = tables.pairs;
   call.ld = ld;
   const bool grouped = by_group(plan);
   const SmallFn* of_rows = plan.quant == Quant::mx && kernels.mx[0] != nullptr ? kernels.mx : kernels.scaled;
