@@ -15,7 +15,7 @@ from pathlib import Path
 from ckgen_emulator.core_library import core_library
 
 FLAGS = (
-    "-O1 -g1 -fsanitize=address,undefined,bounds-strict -fno-sanitize-recover=undefined -fno-omit-frame-pointer "
+    "-O0 -g1 -fsanitize=address,undefined,bounds-strict -fno-sanitize-recover=undefined -fno-omit-frame-pointer "
     "-D_GLIBCXX_ASSERTIONS"
 )
 SOURCES = (
