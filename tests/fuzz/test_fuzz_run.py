@@ -225,13 +225,19 @@ def test_a_wrong_sort_is_found(checker: Checker, monkeypatch: pytest.MonkeyPatch
 
 _WORKER = """
 import json, os, signal, sys, time
-print("ready", flush=True)
-for line in sys.stdin:
-    m = dict(word.split("=", 1) for word in line.split()).get("m", "1")
-    if int(m) > 8:
-        {act}
-    answer = {{"status": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": "", "seen": {{}}}}
-    print(json.dumps(answer), flush=True)
+from ckgen.fuzz.forks import serve
+
+def answer(prepared):
+    print("ready", flush=True)
+    for line in sys.stdin:
+        m = dict(word.split("=", 1) for word in line.split()).get("m", "1")
+        if int(m) > 8:
+            {act}
+        answer = {{"status": "ran", "tier": "", "instance": "", "kind": None, "what": "", "about": "", "seen": {{}}}}
+        print(json.dumps(answer), flush=True)
+    return 0
+
+sys.exit(serve(None, answer))
 """
 
 
@@ -252,7 +258,7 @@ def crashing(subject: Subject, folder: Path, monkeypatch: pytest.MonkeyPatch, ac
     ("act", "kind", "text"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", FailureKind.CRASH, "signal SIGSEGV"),
-        ("sys.exit('gone')", FailureKind.CRASH, "exit code 1: gone"),
+        ("sys.exit('gone')", FailureKind.CRASH, "SystemExit: gone"),
         ("time.sleep(60)", FailureKind.HANG, "no answer after 0.05 s"),
     ],
 )
