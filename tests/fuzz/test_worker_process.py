@@ -73,18 +73,12 @@ def test_what_ends_is_replaced_and_nothing_is_prepared_again(process: WorkerProc
 
 
 def test_memory_lies_elsewhere_in_each(process: WorkerProcess) -> None:
-    """Of a process that has no hole as large as what keeps its forks apart, as most have none."""
-    for _ in range(5):
-        found = set()
-        for _ in range(4):
-            process.start()
-            found.add(asked(process, "where"))
-            forking = int(asked(process, "who").split()[1])
-            process.end()
-        if len(found) > 1:
-            return
-        os.kill(forking, signal.SIGKILL)
-    pytest.fail("every fork has what it maps at the same address")
+    found = set()
+    for _ in range(4):
+        process.start()
+        found.add(asked(process, "where"))
+        process.end()
+    assert len(found) > 1
 
 
 def test_where_the_one_that_forks_is_gone_another_prepares(process: WorkerProcess, tmp_path: Path) -> None:
