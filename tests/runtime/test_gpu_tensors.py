@@ -6,6 +6,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -58,6 +59,19 @@ def gpu(built: OnDevice, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gpu]:
     driver.mock_cuda_fail(b"", 0)
 
 
+class OwnedStream:
+    """An object that owns a stream, as far as calls ask it. `outlived`: its end, and the launch before it was its."""
+
+    def __init__(self, gpu: Gpu, address: int, outlived: list[bool]) -> None:
+        self._gpu, self._address, self._outlived = gpu, address, outlived
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
+
+    def __del__(self) -> None:
+        self._outlived.append(self._gpu.stream() == self._address)
+
+
 def operands(torch: FakeTorch, m: int = 24, n: int = 64, k: int = 256) -> tuple[Any, Any, Any]:
     """A, B of n rows, and their product, which bf16 holds exactly."""
     random = np.random.default_rng(5)
@@ -83,28 +97,46 @@ def test_a_stream_that_is_given_is_taken(gpu: Gpu) -> None:
     a, w, exact = operands(gpu.torch)
     out = gpu.torch.tensor(np.zeros_like(exact))
     gpu.torch.stream = 0x1000
-    for stream in (0x2000, 0x3000):
+    for stream in (2, 0x2000, 0x3000):
         out.array[:] = 0
-        gpu.lib.gemm(a, w.T, out=out, stream=stream)
+        gpu.lib.gemm(a, w.T, out=out, stream=stream if stream == 2 else SimpleNamespace(cuda_stream=stream))
         assert np.array_equal(out.array, exact)
         assert gpu.stream() == stream
     with pytest.raises(StreamMismatch, match="stream is 'side': give a stream of torch or CuPy"):
         gpu.lib.gemm(a, w.T, out=out, stream="side")
 
 
+def test_a_stream_outlives_its_call(gpu: Gpu) -> None:
+    """Nobody but the call has it: planned, found again, and of a plan that the caller keeps."""
+    a, w, exact = operands(gpu.torch, m=26)
+    out, outlived = gpu.torch.tensor(np.zeros_like(exact)), list[bool]()
+    plan = gpu.lib.plan("gemm_bf16_rcr", shape_of(a, w))
+    for address in (0x2000, 0x3000):
+        gpu.lib.gemm(a, w.T, out=out, stream=OwnedStream(gpu, address, outlived))
+    gpu.lib.run_plan(plan, a=a, b=w.T, out=out, stream=OwnedStream(gpu, 0x4000, outlived))
+    assert outlived == [True, True, True]
+    for dead in (0x2000, 0x3000):  # what was their address is refused, and the driver is not asked
+        with pytest.raises(StreamMismatch, match=f"stream is {dead}, an address alone, whose stream may be gone"):
+            gpu.lib.gemm(a, w.T, out=out, stream=dead)
+        with pytest.raises(StreamMismatch, match=f"stream is {dead}, an address alone, whose stream may be gone"):
+            gpu.lib.run_plan(plan, a=a, b=w.T, out=out, stream=dead)
+    assert gpu.stream() == 0x4000
+
+
 def test_a_stream_that_the_driver_does_not_know_is_a_sentence(gpu: Gpu) -> None:
-    """On a call that is planned, on one that is found again, and with the stream of the tensors' framework."""
+    """Of an object that vouches for it, or of the tensors' framework; planned, and found again."""
     a, w, exact = operands(gpu.torch, m=25)
+    given, fine = (SimpleNamespace(ptr=address) for address in (0x2000, 0x1000))
     out = gpu.torch.tensor(np.zeros_like(exact))
     for error in (400, 709):
         gpu.driver.mock_cuda_fail(b"cuLaunchKernelEx", error)
         with pytest.raises(InvalidArgument, match="stream 0x2000 was destroyed, or is another device's"):
-            gpu.lib.gemm(a, w.T, out=out, stream=0x2000)
+            gpu.lib.gemm(a, w.T, out=out, stream=given)
         gpu.torch.stream = 0x3000
         with pytest.raises(InvalidArgument, match="stream 0x3000 was destroyed, or is another device's"):
             gpu.lib.gemm(a, w.T, out=out)
         gpu.driver.mock_cuda_fail(b"", 0)
-        gpu.lib.gemm(a, w.T, out=out, stream=0x1000)
+        gpu.lib.gemm(a, w.T, out=out, stream=fine)
         assert np.array_equal(out.array, exact)
 
 
@@ -120,7 +152,7 @@ def test_the_workspace_of_torch_s_tensors_is_torch_s(gpu: Gpu) -> None:
         assert len(gpu.torch.made) == calls
     assert gpu.torch.made[0].array.nbytes > 0
     with pytest.raises(NoDevice, match="cuMemAlloc"):  # the pool's, on a stream that may be another
-        gpu.lib.gemm(a, w.T, out=out, stream=0x1000)
+        gpu.lib.gemm(a, w.T, out=out, stream=SimpleNamespace(cuda_stream=0x1000))
     plan = gpu.lib.plan("gemm_bf16_rcr", shape_of(a, w))
     gpu.lib.run_plan(plan, a=a, b=w.T, out=out)
     assert len(gpu.torch.made) == 3

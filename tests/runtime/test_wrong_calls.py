@@ -94,7 +94,8 @@ WRONG: dict[str, tuple[Callable[[Library], Any], str]] = {
         lambda lib: lib.gemm(np.zeros(5 * 64 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(5, 64), W.T),
         "a begins at 0x[0-9a-f]+, which is no multiple of 4 bytes: copy it",
     ),
-    "stream on a CPU": (lambda lib: lib.gemm(A, W.T, stream=16), "stream is given, and the tensors are the CPU's"),
+    "stream on a CPU": (lambda lib: lib.gemm(A, W.T, stream=1), "stream is given, and the tensors are the CPU's"),
+    "address of a stream": (lambda lib: lib.gemm(A, W.T, stream=0x2000), "stream is 8192, an address alone"),
     "no stream": (lambda lib: lib.gemm(A, W.T, stream="s"), "stream is 's': give a stream of torch or CuPy"),
     "workspace": (
         lambda lib: split(lib),
@@ -216,7 +217,7 @@ def test_wrong_uses_are_seen_on_a_cached_call_too(lib: Library) -> None:
     with pytest.raises(TensorError, match="shares memory with a"):
         overlapping(lib, 1)
     with pytest.raises(TensorError, match="the tensors are the CPU's"):
-        lib.gemm(A, W.T, out=out, stream=16)
+        lib.gemm(A, W.T, out=out, stream=1)
 
 
 def test_tables_are_a_list(lib: Library) -> None:

@@ -207,7 +207,7 @@ class Dispatcher(Handle):
     def run(self, plan: Plan, args: Args, workspace: int | None = None, stream: int | None = None) -> None:
         """Launches with the caller's workspace or one of the dispatcher's pool, on a stream or the default one.
 
-        Both are addresses; `Library.run_plan` takes tensors and streams.
+        Both are addresses, which the caller keeps alive; `Library.run_plan` takes tensors and streams, and sees to it.
         """
         word = _run_word(args)
         if workspace is None:

@@ -1,4 +1,4 @@
-"""The address of a stream, whichever framework's it is."""
+"""The address of a stream, from the object that keeps the stream alive."""
 
 from __future__ import annotations
 
@@ -8,19 +8,45 @@ from typing import Any
 from ckgen.tensors.errors import StreamMismatch
 from ckgen.tensors.view import Place, PlaceKind, TensorView
 
+_PROTOCOL_VERSION = 0  # of __cuda_stream__
+_OF_THE_DRIVER = range(3)
+"""The default stream, the legacy one and the thread's, of CUDA and of HIP. None of them is ever destroyed."""
+
 
 def stream_address(stream: Any) -> int:
-    """Of an integer, a torch stream, a CuPy stream, or what has `__cuda_stream__`; StreamMismatch for anything else."""
-    if not isinstance(stream, int):
-        if hasattr(stream, "__cuda_stream__"):
-            stream = stream.__cuda_stream__()[1]
-        for word in ("cuda_stream", "ptr"):
-            stream = getattr(stream, word, stream)
-    if isinstance(stream, bool) or not isinstance(stream, int) or not 0 <= stream < 2**64:
+    """Of an object with `__cuda_stream__`, or an older stream of torch or CuPy; 0, 1 and 2 are the driver's own.
+
+    StreamMismatch for anything else, for a stream that was closed, and for any other address: it may be that of a
+    stream which is gone. A driver cannot be asked, as it reads what lies there. Who calls keeps the object until its
+    launch has returned; nothing of a launch needs the stream later.
+    """
+    if isinstance(stream, int):
+        if stream in _OF_THE_DRIVER and not isinstance(stream, bool):
+            return stream
         raise StreamMismatch(
-            f"stream is {stream!r}: give a stream of torch or CuPy, an object with __cuda_stream__, or its address"
+            f"stream is {stream!r}, an address alone, whose stream may be gone: give the object that owns the stream, "
+            "or, for one that you keep alive, torch.cuda.ExternalStream(address), cupy.cuda.ExternalStream(address) or "
+            "any object whose __cuda_stream__() is (0, address)"
         )
-    return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        version, address = protocol()
+        if version != _PROTOCOL_VERSION:
+            raise StreamMismatch(f"stream's __cuda_stream__ has version {version}, and version 0 is read")
+    else:
+        address = getattr(stream, "cuda_stream", getattr(stream, "ptr", None))
+    if not isinstance(address, int) or not 0 <= address < 2**64:
+        raise StreamMismatch(f"stream is {stream!r}: give a stream of torch or CuPy, or an object with __cuda_stream__")
+    if _is_closed(stream, address):
+        raise StreamMismatch(f"stream is a {type(stream).__name__} that was closed: give one that is open")
+    return address
+
+
+def _is_closed(stream: Any, address: int) -> bool:
+    """Of a class whose streams can be closed: they forget their address then, and say 0, the default stream's."""
+    if address != 0 or not hasattr(stream, "close"):
+        return False
+    return bool(getattr(stream, "is_closed", True))
 
 
 def stream_of(views: tuple[TensorView, ...], place: Place, given: int | None) -> int:
