@@ -62,7 +62,7 @@ def test_the_driver_s_own_streams_need_no_owner(address: int) -> None:
 
 @pytest.mark.parametrize("address", [3, 0x2000, 2**64 - 1, 2**64, -1, True, False])
 def test_an_address_alone_is_refused(address: int) -> None:
-    with pytest.raises(StreamMismatch, match=f"stream is {address!r}, an address alone, whose stream may be gone: give"):
+    with pytest.raises(StreamMismatch, match=f"stream is {address!r}, an address alone, whose stream may be gone: "):
         stream_address(address)
 
 

@@ -30,9 +30,10 @@ class Library(Session):
     No gradient is recorded.
 
     All operations take: `stream`, the object that owns it, of torch, CuPy or any other with `__cuda_stream__`, or 0, 1
-    or 2 for the driver's own, by default the current one of the tensors' framework, and none on a CPU; `workspace`, memory of the plan's size aligned to 64 bytes, by default the dispatcher's pool;
-    `deterministic`, `batch_invariant`, `num_threads` and `strategy` as ckgen::Problem has them; `instance` and
-    `k_batch`, to run a kernel by its name. A call of a GPU returns when it is launched, another when it is done.
+    or 2 for the driver's own, by default the current one of the tensors' framework, and none on a CPU; `workspace`,
+    memory of the plan's size aligned to 64 bytes, by default the dispatcher's pool; `deterministic`,
+    `batch_invariant`, `num_threads` and `strategy` as ckgen::Problem has them; `instance` and `k_batch`, to run a
+    kernel by its name. A call of a GPU returns when it is launched, another when it is done.
 
     A call is checked and planned once for each problem; plans are kept until tables, overrides or the device change.
 

@@ -98,8 +98,8 @@ void give_store(const GemmArgs& args, typename Of::Kernel::Arguments& to) noexce
   if constexpr (Of::Stored::has_steps) {
     to.epilogue.thread = Of::Stored::of(args);
   } else {
-    to.epilogue.thread.alpha = 1.0F;
-    to.epilogue.thread.beta = 0.0F;
+    to.epilogue.thread.alpha = 1;
+    to.epilogue.thread.beta = 0;
   }
 }
 

@@ -1,5 +1,5 @@
 // What happens to sums on their way to C, as CUTLASS's visitors: scales, an fp32 bias, the ops of an epilogue, in this
-// order and in fp32; one rounding at the end. For device units by nvcc, and for host units behind host_compiler.hpp.
+// order and in fp32; one rounding at the end, and none of bare int32. For device units by nvcc, and for host units behind host_compiler.hpp.
 //
 // A step is a type with `On<To, Below, Place>`: the visitor tree that applies it to what `Below` gives and says it in
 // type To, and `of(given)`: the tree's arguments from those of a GEMM, or from arrays of groups' pointers.
@@ -18,6 +18,10 @@ namespace ckgen::cutlass_gemm {
 
 /// What scales are of: nothing, all of A and of B, rows of A and of B, or blocks of 1 x 128 of A and 128 x 128 of B.
 enum class Scales { none, tensors, rows, blocks };
+
+/// What sums are taken to C in: those of int8 stay whole in an int32.
+template <class Out>
+using ComputeOf = std::conditional_t<std::is_same_v<Out, std::int32_t>, std::int32_t, float>;
 
 /// What follows scales: a bias of columns, then ops.
 template <bool has_bias, EpilogueOp... ops>
@@ -271,7 +275,8 @@ template <class Place, class Below, class Steps>
 struct Chain;
 template <class Place>
 struct Chain<Place, Sums, List<>> {
-  using Visitor = visit::LinearCombination<typename Place::Out, float, void, float>;
+  using Factor = ComputeOf<typename Place::Out>;
+  using Visitor = visit::LinearCombination<typename Place::Out, Factor, void, Factor>;
 };
 template <class Place, class Below, class Last>
 struct Chain<Place, Below, List<Last>> : Last::template On<typename Place::Out, Below, Place> {};

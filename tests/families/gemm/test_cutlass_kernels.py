@@ -108,6 +108,7 @@ def test_scales_that_the_copy_engine_loads_begin_at_whole_accesses(config: Cutla
         ),
         (OF_FEW_ROWS, "gemm_fp8_ocp_bf16_rcr_blockscale", (("qgmma_64x16x32_f32_e4m3_e4m3", 4),)),
         (OF_FEW_ROWS, "gemm_int8_bf16_rcr_rowwise", (("igmma_64x16x32_s8_s8", 4),)),
+        (OF_FEW_ROWS, "gemm_int8_int32_rcr", (("igmma_64x16x32_s8_s8", 4),)),
         (OF_FEW_ROWS, "gemm_bf8_ocp_bf16_rcr_rowwise", (("qgmma_64x16x32_f32_e5m2_e5m2", 4),)),
     ],
 )
@@ -198,6 +199,7 @@ def test_units_say_what_scales_are_of(signature: str, scales: str) -> None:
         ("gemm_bf16_rrr", "false, true, ckgen::cutlass_gemm::Then<false>, ckgen::Layout::rrr>;"),
         ("gemm_bf16_crr_bias", "false, true, ckgen::cutlass_gemm::Then<true>, ckgen::Layout::crr>;"),
         ("gemm_int8_bf16_rcr_rowwise", "Gemm<std::int8_t, cutlass::bfloat16_t, ckgen::cutlass_gemm::Scales::rows, "),
+        ("gemm_int8_int32_rcr", "Gemm<std::int8_t, std::int32_t, ckgen::cutlass_gemm::Scales::none, "),
     ],
 )
 def test_both_units_say_the_layout_and_the_integers(signature: str, words: str) -> None:

@@ -62,6 +62,8 @@ def test_products_of_8_bit_floats_with_scales_are_legal(types: str, scales: str)
         "gemm_int8_bf16_rcr_rowwise",
         "gemm_int8_fp16_rcr_per_tensor",
         "gemm_int8_bf16_rcr_rowwise_batched_bias_epi_silu",
+        "gemm_int8_int32_rcr",
+        "gemm_int8_int32_rcr_batched",
         "gemm_fp8_ocp_bf16_rcr_rowwise_batched",
         "gemm_fp8_ocp_bf16_rcr_blockscale_batched",
         "gemm_fp8_ocp_bf16_rcr_rowwise_bias_epi_mul_silu",
@@ -69,7 +71,7 @@ def test_products_of_8_bit_floats_with_scales_are_legal(types: str, scales: str)
         "grouped_gemm_fp8_ocp_bf16_rcr_rowwise",
     ],
 )
-def test_scaled_products_come_in_batches_and_groups_and_with_what_follows_them(signature: str) -> None:
+def test_products_of_8_bits_come_in_batches_and_groups_and_with_what_follows_them(signature: str) -> None:
     assert judge(parse_canonical(signature), OF_BLOCKS, OF_BLOCKS.backend, HOPPER) == ()
 
 
@@ -92,7 +94,10 @@ def test_stream_k_is_legal_of_one_product_alone() -> None:
         ({"signature": "gemm_fp8_ocp_bf16_rrr_rowwise"}, "cutlass.signature"),
         ({"signature": "gemm_int8_bf16_ccr_rowwise"}, "cutlass.signature"),
         ({"signature": "gemm_int8_bf16_rcr_blockscale"}, "cutlass.types"),
-        ({"signature": "gemm_int8_int32_rcr"}, "cutlass.types"),
+        ({"signature": "gemm_int8_bf16_rcr"}, "cutlass.types"),
+        ({"signature": "gemm_int8_int32_ccr"}, "cutlass.signature"),
+        ({"signature": "gemm_int8_int32_rcr_bias"}, "cutlass.store"),
+        ({"signature": "gemm_int8_int32_rcr_epi_relu"}, "cutlass.store"),
         ({"signature": "gemm_int8_bf16_rcr_rowwise", "tile": Tile(128, 40, 128)}, "cutlass.instruction"),
         ({"signature": "grouped_gemm_int8_bf16_rcr_rowwise"}, "cutlass.groups"),
         ({"signature": "gemm_fp16_rcr_per_tensor"}, "cutlass.types"),

@@ -20,6 +20,7 @@ _SIMDS = 4
 _ELEMENTS: Mapping[DType, str] = {
     DType.BF16: "cutlass::bfloat16_t", DType.FP16: "cutlass::half_t",
     DType.FP8_OCP: "cutlass::float_e4m3_t", DType.BF8_OCP: "cutlass::float_e5m2_t", DType.INT8: "std::int8_t",
+    DType.INT32: "std::int32_t",
 }  # fmt: skip
 _SCALES = {Quant.NONE: "none", Quant.PER_TENSOR: "tensors", Quant.ROWWISE: "rows", Quant.BLOCKSCALE: "blocks"}
 _SCHEDULES = {CutlassSchedule.PP: "pingpong", CutlassSchedule.CO: "cooperative"}

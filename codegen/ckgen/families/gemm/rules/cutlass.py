@@ -17,7 +17,7 @@ _CUTLASS = "CUTLASS 4.2 sm90_gmma_builder"
 _WIDE = tuple(map(str, (DType.BF16, DType.FP16)))
 _NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP, DType.INT8)))
 _SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
-_SCALED_WHOLE = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE)))
+_OF_INT8 = tuple(map(str, (Quant.NONE, Quant.PER_TENSOR, Quant.ROWWISE)))
 _OPS = (str(Op.GEMM), str(Op.GROUPED_GEMM))
 _OF_GROUPS = (str(Quant.NONE), str(Quant.ROWWISE))
 _WIDE_BITS = 16
@@ -48,13 +48,17 @@ def is_a_product_of_rows(signature: GemmSignature, config: CutlassConfig, arch: 
 
 @RULES.rule("cutlass.store", source="dispatcher_cpp/backends/cutlass/store.hpp")
 def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A bias and the ops of an epilogue follow sums of one product or of a batch, without block scales or stream-K."""
+    """A bias and the ops of an epilogue follow sums of one product or of a batch, without block scales or stream-K.
+
+    An int32 C is the bare sum.
+    """
     if not signature.bias and not signature.epilogue:
         return None
     beside = {
         "block scales": signature.quant is Quant.BLOCKSCALE,
         "stream-K": config.stream_k,
         "groups": _is_grouped(signature),
+        "bare sums": signature.c is DType.INT32,
     }
     found = next((name for name, has in beside.items() if has), None)
     return broken("a bias or an epilogue stands beside whole sums of one product", found, "none") if found else None
@@ -73,16 +77,19 @@ def groups_are_plain(signature: GemmSignature, config: CutlassConfig, arch: Arch
 def types_are_floats(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
     """A and B of one 16-bit float, C of it, without scales; or of one 8-bit type, C a 16-bit float, with fp32 scales.
 
-    Sums are in fp32, of int8 in int32, which leave the matrix unit at the end: there are no scales of blocks.
+    Sums are in fp32, of int8 in int32, which leave the matrix unit at the end: there are no scales of blocks, and
+    without scales C is int32.
     """
     is_narrow, is_whole = str(signature.a) in _NARROW, signature.a is DType.INT8
-    scales = _SCALED_WHOLE if is_whole else _SCALED if is_narrow else (str(Quant.NONE),)
+    is_bare = is_whole and signature.quant is Quant.NONE
+    scales = _OF_INT8 if is_whole else _SCALED if is_narrow else (str(Quant.NONE),)
+    results = (str(DType.INT32),) if is_bare else _WIDE if is_narrow else (str(signature.a),)
     return first(
         not_among(str(signature.a), (*_WIDE, *_NARROW), "the kernels multiply"),
         not_among(str(signature.b), (str(signature.a),), "B is of A's type"),
-        not_among(str(signature.c), _WIDE if is_narrow else (str(signature.a),), "C is"),
+        not_among(str(signature.c), results, "C is"),
         not_among(str(signature.quant), scales, "of these types scales are"),
-        not_among(str(signature.scale), (str(DType.FP32),), "scales are in") if is_narrow else None,
+        not_among(str(signature.scale), (str(DType.FP32),), "scales are in") if is_narrow and not is_bare else None,
         not_among(str(signature.acc), (str(DType.INT32 if is_whole else DType.FP32),), "sums are in"),
     )
 
