@@ -93,7 +93,7 @@ for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale); do
 done
 for signature in $(those_of gemm_bf16_rcr_batched ${fp8}_rowwise_batched grouped_gemm_bf16_rcr \
   grouped_${fp8}_rowwise gemm_bf16_rcr_bias_epi_gelu ${fp8}_rowwise_bias_epi_gelu gemm_bf16_rcr_epi_silu_mul \
-  gemm_bf16_rrr gemm_bf16_ccr gemm_bf16_crr gemm_int8_bf16_rcr_rowwise); do
+  gemm_bf16_rrr gemm_bf16_ccr gemm_bf16_crr gemm_int8_bf16_rcr_rowwise gemm_int8_int32_rcr); do
   times=$found/table_$signature.csv
   timeout 100 "$app" table "$signature" "$work/sweep.cubin" 11 > "$times" 2> "$found/said.txt" || status=1
   if python3 -c 'import torch' 2> /dev/null; then

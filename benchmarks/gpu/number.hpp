@@ -10,7 +10,7 @@
 
 #include <ckgen/dtype.hpp>
 
-/// A binary float of at most 16 bits; without bits of an exponent an integer of 8, in two's complement.
+/// A binary float of at most 16 bits; without bits of an exponent an integer of 8 or 32, in two's complement.
 struct Number {
   int exponent_bits, fraction_bits;
   bool has_infinity;
@@ -21,6 +21,7 @@ struct Number {
       case ckgen::DType::fp16: return {5, 10, true};
       case ckgen::DType::fp8_ocp: return {4, 3, false};
       case ckgen::DType::int8: return {0, 7, false};
+      case ckgen::DType::int32: return {0, 31, false};
       default: return {5, 2, true};  // bf8_ocp
     }
   }
@@ -30,13 +31,15 @@ struct Number {
   double deviation() const { return is_integer() ? 32 : 1; }
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
 
-  /// At most half of a unit in the last place of a float near `value`, whose unit is that of subnormals at least.
+  /// At most half of a unit in the last place of a float near `value`, whose unit is that of subnormals at least; none
+  /// of an integer.
   double half_unit(double value) const {
+    if (is_integer()) return 0;
     return std::ldexp(std::max(std::fabs(value), std::ldexp(1, 1 - bias())), -fraction_bits - 1);
   }
 
   double read(unsigned bits) const {
-    if (is_integer()) return static_cast<std::int8_t>(bits);
+    if (is_integer()) return bytes() == 1 ? static_cast<std::int8_t>(bits) : static_cast<std::int32_t>(bits);
     const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
     const double fraction = std::ldexp(bits & ((1U << fraction_bits) - 1), -fraction_bits);
     const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias()) : std::ldexp(1 + fraction, exponent - bias());

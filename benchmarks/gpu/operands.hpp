@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -42,7 +43,7 @@ class Operands {
     device_scales_[1] = uploaded(b_scales_);
     device_bias_ = uploaded(bias_);
     for (int i = 0; i < signature.epilogue.d_count(); ++i) device_d_[i] = uploaded(out_, d_[i]);
-    room_ = 2 * kGuard + count(shape.batch, stride_c()) * 2;
+    room_ = 2 * kGuard + count(shape.batch, stride_c()) * size_c();
     device_c_ = gpu::allocate(room_);
     compute(random);
   }
@@ -80,19 +81,19 @@ class Operands {
     return signature_.batched ? problem.batch(shape_.batch) : problem;
   }
   const Shape& shape() const { return shape_; }
-  void poison() { gpu::fill(device_c_, kPoison, room_); }
+  void poison() { gpu::fill(device_c_, poison_byte(), room_); }
 
   /// What is wrong with C; empty where every element that was looked at is right, and no byte around it was written.
   std::string wrong() {
     std::vector<unsigned char> all(room_);
     gpu::to_host(all.data(), device_c_, room_);
-    const auto* c = reinterpret_cast<const std::uint16_t*>(all.data() + kGuard);
+    const unsigned char* const c = all.data() + kGuard;
     for (std::size_t i = 0; i < kGuard; ++i)
-      if (all[i] != kPoison || all[room_ - 1 - i] != kPoison) return "guard band";
+      if (all[i] != poison_byte() || all[room_ - 1 - i] != poison_byte()) return "guard band";
     for (std::int64_t at = 0; at < shape_.batch * stride_c(); ++at) {
       const std::int64_t within = at % stride_c();
       const bool is_gap = within >= shape_.m * ldc() || within % ldc() >= shape_.n;
-      if ((c[at] == 0xffff) != is_gap) return is_gap ? "a gap was written" : "an element was not written";
+      if (is_poison(c, at) != is_gap) return is_gap ? "a gap was written" : "an element was not written";
     }
     for (const Sum& sum : sums_)
       if (const std::string found = differs(c, sum); !found.empty()) return found;
@@ -102,12 +103,23 @@ class Operands {
 
  private:
   static constexpr std::size_t kGuard = 4096;
-  static constexpr unsigned char kPoison = 0xff;  // a NaN in every type
   static constexpr std::int64_t kBlock = 128;
   static constexpr float kAlpha = 0.5F;
 
   static std::size_t count(std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); }
   static std::int64_t groups(std::int64_t extent) { return (extent + kBlock - 1) / kBlock; }
+  /// Its elements are NaNs, or an integer that is far from every sum.
+  unsigned char poison_byte() const { return out_.is_integer() ? 0x80 : 0xff; }
+  std::size_t size_c() const { return static_cast<std::size_t>(out_.bytes()); }
+  unsigned bits_of(const unsigned char* c, std::int64_t at) const {
+    unsigned bits = 0;
+    std::memcpy(&bits, c + static_cast<std::size_t>(at) * size_c(), size_c());
+    return bits;
+  }
+  bool is_poison(const unsigned char* c, std::int64_t at) const {
+    const unsigned char* const element = c + static_cast<std::size_t>(at) * size_c();
+    return std::all_of(element, element + size_c(), [&](unsigned char byte) { return byte == poison_byte(); });
+  }
   std::int64_t ldc() const { return shape_.n + shape_.pad; }
   std::int64_t stride_c() const { return shape_.m * ldc() + (shape_.batch > 1 ? shape_.pad : 0); }
   std::int64_t copies(Shared operand) const { return shape_.shared == operand ? 1 : shape_.batch; }
@@ -225,6 +237,7 @@ class Operands {
   /// Of sums whose products' sizes come to so much: in fp32, and of 8-bit floats in the matrix unit, which keeps 13
   /// bits behind the point of its largest addend. Sums of int8 lose nothing before they are fp32 and scaled.
   double lost(double size) const {
+    if (out_.is_integer()) return 0;
     if (in_.is_integer()) return size * std::ldexp(1, -22);
     return size * (is_narrow() ? std::ldexp(1, -11) : 1e-5) + 1e-30;
   }
@@ -257,8 +270,8 @@ class Operands {
   }
 
   /// Within a unit in C's last place, beside what came before it.
-  std::string differs(const std::uint16_t* c, const Sum& sum) {
-    const double got = out_.read(c[sum.batch * stride_c() + sum.row * ldc() + sum.column]);
+  std::string differs(const unsigned char* c, const Sum& sum) {
+    const double got = out_.read(bits_of(c, sum.batch * stride_c() + sum.row * ldc() + sum.column));
     const double most = out_.half_unit(sum.near.value) + sum.near.error;
     const double error = std::fabs(got - sum.near.value);
     if (error > 0) worst_ = std::max(worst_, error / most);

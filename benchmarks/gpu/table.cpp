@@ -52,7 +52,7 @@ class Memory {
     const auto count = (std::size_t{1} << 23) / static_cast<std::size_t>(number_.bytes());
     const std::vector<unsigned char> values = number_.stored(normal_values(number_, count, random));
     for (void*& one : matrices_) {
-      one = gpu::allocate(kRoom);
+      one = gpu::allocate(2 * kRoom);  // C of int32 has elements of four bytes
       for (std::size_t at = 0; at + values.size() <= kRoom; at += values.size())
         gpu::to_device(static_cast<char*>(one) + at, values.data(), values.size());
     }

@@ -4,7 +4,7 @@
 
 One launch after the other, the L2 swept before each by reading, by events, medians. A signature or a problem that torch
 does not compute is said on stderr. Operands are of a normal distribution; scales are 1, and biases of the type of C. Of
-int8 it is the bare sums in int32, which torch has alone.
+int8 it is the bare sums in int32, which torch has alone, beside ours with scales too.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ struct Gemm {
 
   using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
-      cutlass::epilogue::collective::EpilogueTileAuto, Sum, ComputeOf<Out>, void, LayoutC, alignment_c, Out,
-      LayoutC, alignment_c, EpilogueSchedule, typename Stored::Visitor>::CollectiveOp;
+      cutlass::epilogue::collective::EpilogueTileAuto, Sum, ComputeOf<Out>, void, LayoutC, alignment_c, Out, LayoutC,
+      alignment_c, EpilogueSchedule, typename Stored::Visitor>::CollectiveOp;
   using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Lines::A, alignment, In, typename Lines::B,
       alignment, Sum, Tile, Cluster,

@@ -1,5 +1,6 @@
 // What happens to sums on their way to C, as CUTLASS's visitors: scales, an fp32 bias, the ops of an epilogue, in this
-// order and in fp32; one rounding at the end, and none of bare int32. For device units by nvcc, and for host units behind host_compiler.hpp.
+// order and in fp32; one rounding at the end, and none of bare int32. For device units by nvcc, and for host units
+// behind host_compiler.hpp.
 //
 // A step is a type with `On<To, Below, Place>`: the visitor tree that applies it to what `Below` gives and says it in
 // type To, and `of(given)`: the tree's arguments from those of a GEMM, or from arrays of groups' pointers.
