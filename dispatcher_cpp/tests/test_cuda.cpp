@@ -14,6 +14,7 @@
 #include <ckgen/tensor_map.hpp>
 
 #include "mock_cuda/mock_cuda.hpp"
+#include "src/gpu/workspace_pool.hpp"
 #include "tiny_device.hpp"
 #include "tiny_library.hpp"
 
@@ -52,6 +53,7 @@ class CudaTest : public ::testing::Test {
     find(last_launch, "mock_cuda_last_launch");
     find(fail, "mock_cuda_fail");
     find(enter, "mock_cuda_enter");
+    find(renew_streams, "mock_cuda_renew_streams");
   }
   void TearDown() override {
     fail("", 0);
@@ -94,6 +96,7 @@ class CudaTest : public ::testing::Test {
   decltype(&mock_cuda_last_launch) last_launch;
   decltype(&mock_cuda_fail) fail;
   decltype(&mock_cuda_enter) enter;
+  decltype(&mock_cuda_renew_streams) renew_streams;
   tiny::Code code;
   std::vector<std::uint16_t> operands = std::vector<std::uint16_t>(64);
   std::vector<std::uint16_t> c = std::vector<std::uint16_t>(kM * kN, 0xffff);
@@ -309,6 +312,37 @@ TEST_F(CudaTest, StreamsThatAreGoneAreNamed) {
         << given.message;
     EXPECT_EQ(own.run(made, args(), nullptr, nullptr).code, StatusCode::internal) << "the default stream is alive";
   }
+}
+
+TEST_F(CudaTest, WorkspaceIsOfAStreamAndNotOfItsAddress) {
+  const Device device = Device::current();
+  detail::WorkspacePool pool;
+  const auto memory = [&](void* stream, std::uint64_t bytes = 256) {
+    detail::WorkspacePool::Lease lease;
+    const Status status = pool.acquire(device, stream, bytes, lease);
+    EXPECT_TRUE(status.ok()) << status.message;
+    return lease.memory();
+  };
+  int one = 0, other = 0;
+  void* const own = reinterpret_cast<void*>(2);  // of each thread
+  void* const first = memory(&one);
+  EXPECT_EQ(memory(&one), first);
+  EXPECT_NE(memory(&other), first);
+  void* const legacy = memory(nullptr);
+  const int before = counts().frees;
+  renew_streams();
+  EXPECT_NE(memory(&one), nullptr);
+  EXPECT_EQ(counts().frees, before + 1) << "what a stream left that is gone is freed, which waits for the device";
+  EXPECT_EQ(memory(nullptr), legacy) << "the default stream is never another";
+  void* const mine = memory(own);
+  void* theirs = nullptr;
+  std::thread([&] { theirs = memory(own); }).join();
+  EXPECT_NE(theirs, mine);
+  EXPECT_EQ(memory(own), mine);
+  EXPECT_EQ(counts().frees, before + 1);
+  fail("cuStreamGetId", 400);
+  detail::WorkspacePool::Lease lease;
+  EXPECT_EQ(pool.acquire(device, &one, 1, lease).code, StatusCode::invalid_argument);
 }
 
 TEST_F(CudaTest, DescriptorsAreTheDrivers) {

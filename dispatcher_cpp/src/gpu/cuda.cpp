@@ -59,6 +59,7 @@ class CudaRuntime final : public OpenedRuntime {
   Status current_device(int& id) const noexcept override;
   Status properties(int id, GpuProperties& out) const noexcept override;
   Status synchronize(void* stream) const noexcept override;
+  Status stream_id(void* stream, std::uint64_t& id) const noexcept override;
   Status allocate(std::size_t bytes, void** out) const noexcept override;
   Status release(void* memory) const noexcept override;
   Status upload(void* to, const void* from, std::size_t bytes) const noexcept override;
@@ -100,6 +101,7 @@ class CudaRuntime final : public OpenedRuntime {
   int (*set_context_)(void*) = nullptr;
   int (*device_attribute_)(int*, int, int) = nullptr;
   int (*stream_synchronize_)(void*) = nullptr;
+  int (*stream_id_)(void*, unsigned long long*) = nullptr;
   int (*malloc_)(Address*, std::size_t) = nullptr;
   int (*free_)(Address) = nullptr;
   int (*to_device_)(Address, const void*, std::size_t) = nullptr;
@@ -141,11 +143,12 @@ bool CudaRuntime::resolve(void* library) noexcept {
          find(library, "cuCtxGetDevice", context_device_) &&
          find(library, "cuDevicePrimaryCtxRetain", retain_primary_) && find(library, "cuCtxSetCurrent", set_context_) &&
          find(library, "cuDeviceGetAttribute", device_attribute_) &&
-         find(library, "cuStreamSynchronize", stream_synchronize_) && find(library, "cuMemAlloc_v2", malloc_) &&
-         find(library, "cuMemFree_v2", free_) && find(library, "cuMemcpyHtoD_v2", to_device_) &&
-         find(library, "cuMemcpyDtoH_v2", to_host_) && find(library, "cuDriverGetVersion", driver_version_) &&
-         find(library, "cuDeviceGetName", device_name_) && find(library, "cuModuleLoadData", module_load_) &&
-         find(library, "cuModuleUnload", module_unload_) && find(library, "cuModuleGetFunction", module_function_) &&
+         find(library, "cuStreamSynchronize", stream_synchronize_) && find(library, "cuStreamGetId", stream_id_) &&
+         find(library, "cuMemAlloc_v2", malloc_) && find(library, "cuMemFree_v2", free_) &&
+         find(library, "cuMemcpyHtoD_v2", to_device_) && find(library, "cuMemcpyDtoH_v2", to_host_) &&
+         find(library, "cuDriverGetVersion", driver_version_) && find(library, "cuDeviceGetName", device_name_) &&
+         find(library, "cuModuleLoadData", module_load_) && find(library, "cuModuleUnload", module_unload_) &&
+         find(library, "cuModuleGetFunction", module_function_) &&
          find(library, "cuFuncGetAttribute", function_attribute_) &&
          find(library, "cuFuncSetAttribute", set_function_attribute_) && find(library, "cuLaunchKernelEx", launch_) &&
          find(library, "cuMemsetD8Async", memset_) && find(library, "cuMemsetD2D8Async", memset_2d_) &&
@@ -206,6 +209,14 @@ Status CudaRuntime::synchronize(void* stream) const noexcept {
   if (!status_.ok()) return status_;
   const int code = in_context([&] { return stream_synchronize_(stream); });
   return queued("cuStreamSynchronize", code, stream, StatusCode::no_device);
+}
+
+Status CudaRuntime::stream_id(void* stream, std::uint64_t& id) const noexcept {
+  if (!status_.ok()) return status_;
+  unsigned long long number = 0;
+  const int code = in_context([&] { return stream_id_(stream, &number); });
+  id = number;
+  return queued("cuStreamGetId", code, stream);
 }
 
 Status CudaRuntime::allocate(std::size_t bytes, void** out) const noexcept {

@@ -32,6 +32,7 @@ class HipRuntime final : public OpenedRuntime {
   Status current_device(int& id) const noexcept override;
   Status properties(int id, GpuProperties& out) const noexcept override;
   Status synchronize(void* stream) const noexcept override;
+  Status stream_id(void* stream, std::uint64_t& id) const noexcept override;
   Status allocate(std::size_t bytes, void** out) const noexcept override;
   Status release(void* memory) const noexcept override;
   Status upload(void* to, const void* from, std::size_t bytes) const noexcept override;
@@ -134,6 +135,11 @@ Status HipRuntime::query(int id, GpuProperties& out) const noexcept {
 Status HipRuntime::synchronize(void* stream) const noexcept {
   if (!status_.ok()) return status_;
   return queued("hipStreamSynchronize", stream_synchronize_(stream), stream, StatusCode::no_device);
+}
+
+Status HipRuntime::stream_id(void* stream, std::uint64_t& id) const noexcept {
+  id = reinterpret_cast<std::uint64_t>(stream);
+  return status_;
 }
 
 Status HipRuntime::allocate(std::size_t bytes, void** out) const noexcept {

@@ -6,6 +6,7 @@ namespace ckgen::inline v1::detail {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
+constexpr std::uintptr_t kStreamOfThread = 2;  // CU_STREAM_PER_THREAD and hipStreamPerThread: one for each thread
 
 }  // namespace
 
@@ -18,16 +19,25 @@ void* WorkspacePool::Lease::memory() const noexcept {
 }
 
 Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t bytes, Lease& lease) noexcept {
+  const GpuRuntime* runtime = runtime_of(device);
+  std::uint64_t id = 0;
+  if (runtime != nullptr) {
+    if (const Status status = runtime->stream_id(stream, id); !status.ok()) return status;
+  }
+  const bool is_of_thread = reinterpret_cast<std::uintptr_t>(stream) == kStreamOfThread;
   try {
     {
       const std::lock_guard lock(mutex_);
-      const GpuRuntime* runtime = runtime_of(device);
-      const Key key{runtime, device.id(), stream};
+      const Key key{runtime, device.id(), stream, is_of_thread ? id : 0};
       lease.entry_ = &entries_.try_emplace(key, runtime).first->second;
     }
     lease.lock_ = std::unique_lock(lease.entry_->mutex);
   } catch (...) {
     return Status::error(StatusCode::internal, "out of memory for the workspace pool");
+  }
+  if (lease.entry_->stream != id) {
+    release(*lease.entry_);
+    lease.entry_->stream = id;
   }
   return bytes > lease.entry_->bytes ? grow(*lease.entry_, bytes) : Status::success();
 }

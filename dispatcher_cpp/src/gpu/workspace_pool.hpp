@@ -25,7 +25,8 @@ class WorkspacePool {
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
   /// Holds one stream's memory: nobody else launches into it before this is gone. On a GPU the stream's own order
-  /// protects the memory afterwards.
+  /// protects the memory afterwards. A stream that has the address of one which was destroyed gets memory of its own,
+  /// as work of the other may be under way.
   class Lease {
    public:
     void* memory() const noexcept;
@@ -43,10 +44,11 @@ class WorkspacePool {
     explicit Entry(const GpuRuntime* of) noexcept : runtime(of) {}
     const GpuRuntime* const runtime;  // null for host memory
     std::mutex mutex;                 // of what follows
+    std::uint64_t stream = 0;         // whose the memory is: GpuRuntime::stream_id
     void* memory = nullptr;
     std::uint64_t bytes = 0;
   };
-  using Key = std::tuple<const GpuRuntime*, int, Stream>;  // of a device its id
+  using Key = std::tuple<const GpuRuntime*, int, Stream, std::uint64_t>;  // of a device its id; which thread's stream
 
   static Status grow(Entry& entry, std::uint64_t bytes) noexcept;
   static void release(Entry& entry) noexcept;

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,6 +67,7 @@ struct Record {
   MockModule modules[kModules];
   MockFunction functions[kFunctions];
   MockCudaCounts counts;
+  std::uint64_t renewals = 0;
   MockCudaLaunch launch;
   char failing[40];
   int failure;
@@ -193,6 +195,16 @@ int cuStreamSynchronize(void*) {
   return refused("cuStreamSynchronize");
 }
 
+int cuStreamGetId(void* stream, unsigned long long* id) {
+  static std::atomic<unsigned long long> threads{3};
+  thread_local const unsigned long long own = threads++;
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuStreamGetId")) return code;
+  const auto address = reinterpret_cast<std::uint64_t>(stream);
+  *id = address == 2 ? own : address < 2 ? address : address + record.renewals;
+  return 0;
+}
+
 int cuMemAlloc_v2(std::uint64_t* memory, std::size_t bytes) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuMemAlloc")) return code;
@@ -201,6 +213,8 @@ int cuMemAlloc_v2(std::uint64_t* memory, std::size_t bytes) {
 }
 
 int cuMemFree_v2(std::uint64_t memory) {
+  const std::lock_guard lock(record.mutex);
+  ++record.counts.frees;
   std::free(reinterpret_cast<void*>(memory));
   return 0;
 }
@@ -377,6 +391,11 @@ int cuTensorMapEncodeTiled(void* map, unsigned type, std::uint32_t rank, void* a
   static_cast<unsigned char*>(map)[9] = static_cast<unsigned char>(rank);
   ++record.counts.maps;
   return 0;
+}
+
+void mock_cuda_renew_streams() {
+  const std::lock_guard lock(record.mutex);
+  ++record.renewals;
 }
 
 MockCudaCounts mock_cuda_counts() {

@@ -26,6 +26,7 @@ struct MockCudaCounts {
   int inits, retains, loads, unloads, functions, limits, launches, clears, maps;
   int sequence;
   int events;  // that live
+  int frees;
 };
 
 extern "C" {
@@ -33,6 +34,8 @@ MockCudaCounts mock_cuda_counts();
 MockCudaLaunch mock_cuda_last_launch();
 /// From now on `call` answers with `code`; 0 ends it.
 void mock_cuda_fail(const char* call, int code);
+/// From now on every address but those of the driver's own streams is another stream's than before.
+void mock_cuda_renew_streams();
 /// Makes the device's primary context the thread's; -1: none.
 void mock_cuda_enter(int device);
 }
