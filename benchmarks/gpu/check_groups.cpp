@@ -28,6 +28,7 @@ class Grouped {
         of.c = args.c;
         of.a_scale = args.a_scale;
         of.b_scale = args.b_scale;
+        of.bias = args.bias;
         of.lda = args.lda;
         of.ldb = args.ldb;
         of.ldc = args.ldc;
@@ -56,7 +57,7 @@ class Grouped {
     args.operands = is_on_device_ ? static_cast<const GroupOperands*>(device_operands_) : described_.data();
     args.sizes = is_on_device_ ? static_cast<const GroupSize*>(device_sizes_) : sizes_.data();
     args.count = static_cast<std::int64_t>(sizes_.size());
-    args.alpha = 1;
+    args.alpha = Operands::kAlpha;
     return args;
   }
   void poison() {

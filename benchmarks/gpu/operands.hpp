@@ -31,6 +31,8 @@ enum class Data { integers, normal };
 /// C lies between guard bands, with gaps between its rows and its matrices.
 class Operands {
  public:
+  static constexpr float kAlpha = 0.5F;
+
   Operands(const ckgen::Signature& signature, const Shape& shape, Data data, std::mt19937& random)
       : signature_(signature), shape_(shape), data_(data), in_(Number::of(signature.a)), out_(Number::of(signature.c)) {
     a_ = drawn(in_, count(copies(Shared::a) * shape.m, shape.k), random);
@@ -104,7 +106,6 @@ class Operands {
  private:
   static constexpr std::size_t kGuard = 4096;
   static constexpr std::int64_t kBlock = 128;
-  static constexpr float kAlpha = 0.5F;
 
   static std::size_t count(std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); }
   static std::int64_t groups(std::int64_t extent) { return (extent + kBlock - 1) / kBlock; }

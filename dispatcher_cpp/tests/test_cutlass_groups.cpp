@@ -19,23 +19,25 @@ const void* address(std::uint64_t value) {
 struct Table {
   GroupOperands operands[kCount] = {};
   GroupSize sizes[kCount] = {{5, 16, 64}, {0, 24, 72}, {-1, 8, 128}};
+  GroupTable of_kernel;
   std::vector<std::uint32_t> words;
 
-  explicit Table(bool swapped) {
+  explicit Table(GroupTable of) : of_kernel(of) {
     for (std::uint64_t i = 0; i < kCount; ++i) {
-      GroupOperands& of = operands[i];
+      GroupOperands& one = operands[i];
       const std::uint64_t high = (i + 1) << 40;  // in the upper word of an address
-      of.a = address(high + 0x10);
-      of.b = address(high + 0x20);
-      of.c = const_cast<void*>(address(high + 0x30));
-      of.a_scale = address(high + 0x40);
-      of.b_scale = address(high + 0x50);
-      of.lda = static_cast<std::int64_t>(100 + i);
-      of.ldb = (std::int64_t{1} << 33) + static_cast<std::int64_t>(i);
-      of.ldc = static_cast<std::int64_t>(300 + i);
+      one.a = address(high + 0x10);
+      one.b = address(high + 0x20);
+      one.c = const_cast<void*>(address(high + 0x30));
+      one.a_scale = address(high + 0x40);
+      one.b_scale = address(high + 0x50);
+      one.bias = address(high + 0x60);
+      one.lda = static_cast<std::int64_t>(100 + i);
+      one.ldb = (std::int64_t{1} << 33) + static_cast<std::int64_t>(i);
+      one.ldc = static_cast<std::int64_t>(300 + i);
     }
-    for (std::int64_t at = 0; at < static_cast<std::int64_t>(group_table_words(kCount)); ++at)
-      words.push_back(group_word(operands, sizes, kCount, swapped, at));
+    for (std::int64_t at = 0; at < group_table_words(kCount, of); ++at)
+      words.push_back(group_word(operands, sizes, kCount, of, at));
   }
   std::uint64_t entry(GroupArray array, std::int64_t group) const {
     std::uint64_t value = 0;
@@ -44,13 +46,14 @@ struct Table {
     return value;
   }
   std::vector<std::uint32_t> size(std::int64_t group) const {
-    const std::size_t at = group_sizes_offset(kCount) / sizeof(std::uint32_t) + 3 * static_cast<std::size_t>(group);
+    const std::size_t at =
+        group_sizes_offset(kCount, of_kernel) / sizeof(std::uint32_t) + 3 * static_cast<std::size_t>(group);
     return {words.begin() + static_cast<std::ptrdiff_t>(at), words.begin() + static_cast<std::ptrdiff_t>(at + 3)};
   }
 };
 
 TEST(CutlassGroups, EachArrayHasAnEntryOfEachGroup) {
-  const Table table(false);
+  const Table table({false, false}), with_bias({false, true});
   for (std::int64_t group = 0; group < kCount; ++group) {
     const std::uint64_t high = static_cast<std::uint64_t>(group + 1) << 40;
     EXPECT_EQ(table.entry(GroupArray::a, group), high + 0x10);
@@ -61,13 +64,17 @@ TEST(CutlassGroups, EachArrayHasAnEntryOfEachGroup) {
     EXPECT_EQ(table.entry(GroupArray::lda, group), 100U + static_cast<std::uint64_t>(group));
     EXPECT_EQ(table.entry(GroupArray::ldb, group), (std::uint64_t{1} << 33) + static_cast<std::uint64_t>(group));
     EXPECT_EQ(table.entry(GroupArray::ldc, group), 300U + static_cast<std::uint64_t>(group));
+    EXPECT_EQ(with_bias.entry(GroupArray::ldc, group), 300U + static_cast<std::uint64_t>(group));
+    EXPECT_EQ(with_bias.entry(GroupArray::bias, group), high + 0x60);
   }
 }
 
 TEST(CutlassGroups, SizesStandBehindTheArraysWithRowsAndColumnsAsTheKernelHasThem) {
-  const Table plain(false), swapped(true);
+  const Table plain({false, false}), swapped({true, false}), with_bias({true, true});
   EXPECT_EQ(plain.size(0), (std::vector<std::uint32_t>{5, 16, 64}));
   EXPECT_EQ(swapped.size(0), (std::vector<std::uint32_t>{16, 5, 64}));
+  EXPECT_EQ(with_bias.size(0), (std::vector<std::uint32_t>{16, 5, 64}));
+  EXPECT_EQ(with_bias.words.size(), plain.words.size() + 2 * kCount);
   EXPECT_EQ(plain.size(1), (std::vector<std::uint32_t>{0, 24, 72}));
   EXPECT_EQ(plain.size(2), (std::vector<std::uint32_t>{0, 8, 128}));  // a negative size is none
 }

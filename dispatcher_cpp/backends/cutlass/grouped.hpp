@@ -24,9 +24,9 @@ struct GroupSchedule<Schedule::cooperative, is_narrow> {
 };
 
 /// C[g][M][N] = A[g][M][K] . B[g][N][K]^T of every group g, as Gemm computes one. As many workgroups as there are SMs
-/// walk over the tiles of all groups; a group without rows has none.
+/// walk over the tiles of all groups; a group without rows has none. `Following` has no D tensors.
 template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int cluster_m,
-          int cluster_n, Schedule schedule, bool is_swapped>
+          int cluster_n, Schedule schedule, bool is_swapped, class Following = Then<false>>
 struct GroupedGemm {
   using In = Element;
   using Out = ElementC;
@@ -38,9 +38,11 @@ struct GroupedGemm {
   static constexpr unsigned clusters[3] = {cluster_m, cluster_n, 1};
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
+  static constexpr GroupTable table{is_swapped, Following::has_bias};
   static_assert(of_scales == Scales::none || of_scales == Scales::rows);
+  static_assert(Following::d_count == 0);
 
-  using Stored = Store<Place<Tile, Out, is_swapped, true>, of_scales, Then<false>>;
+  using Stored = Store<Place<Tile, Out, is_swapped, true>, of_scales, Following>;
   using Schedules = GroupSchedule<schedule, cutlass::sizeof_bits<In>::value == 8>;
   using LayoutC = std::conditional_t<is_swapped, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
   using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
@@ -68,6 +70,6 @@ struct GroupedGemm {
   extern "C" __global__ void __launch_bounds__(ckgen::cutlass_gemm::kDescribeLanes)                                    \
       symbol(const __grid_constant__ ckgen::cutlass_gemm::DescribeGroups args) {                                       \
     const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * ckgen::cutlass_gemm::kDescribeLanes + threadIdx.x; \
-    if (at < static_cast<std::int64_t>(ckgen::cutlass_gemm::group_table_words(args.count)))                            \
-      args.table[at] = ckgen::cutlass_gemm::group_word(args.operands, args.sizes, args.count, args.swapped, at);       \
+    if (at < ckgen::cutlass_gemm::group_table_words(args.count, args.table))                                           \
+      args.to[at] = ckgen::cutlass_gemm::group_word(args.operands, args.sizes, args.count, args.table, at);            \
   }

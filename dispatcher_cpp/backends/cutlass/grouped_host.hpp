@@ -34,7 +34,8 @@ Status check_groups(const Launch& launch) noexcept {
 }
 
 template <class Of>
-typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, std::uint32_t cu_num) noexcept {
+typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, float alpha,
+                                               std::uint32_t cu_num) noexcept {
   using Kernel = typename Of::Kernel;
   using In = typename Of::In;
   auto* const begin = static_cast<char*>(table);
@@ -42,7 +43,7 @@ typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, 
   typename Kernel::Arguments to{};
   to.mode = cutlass::gemm::GemmUniversalMode::kGrouped;
   to.problem_shape.num_groups = static_cast<std::int32_t>(count);
-  to.problem_shape.problem_shapes = reinterpret_cast<typename Of::Size*>(begin + group_sizes_offset(count));
+  to.problem_shape.problem_shapes = reinterpret_cast<typename Of::Size*>(begin + group_sizes_offset(count, Of::table));
   constexpr bool swapped = Of::swapped;
   to.mainloop.ptr_A = reinterpret_cast<const In**>(array(swapped ? GroupArray::b : GroupArray::a));
   to.mainloop.ptr_B = reinterpret_cast<const In**>(array(swapped ? GroupArray::a : GroupArray::b));
@@ -54,12 +55,14 @@ typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, 
   static_assert(sizeof(*to.epilogue.dD) == sizeof(std::uint64_t));
   static_assert(sizeof(typename Of::Size) == kGroupSizes * sizeof(std::uint32_t));
   if constexpr (Of::Stored::has_steps) {
+    const auto addresses = [&](GroupArray of) { return reinterpret_cast<const float* const*>(array(of)); };
     const struct {
       const float* const* a_scale;
       const float* const* b_scale;
-    } scales{reinterpret_cast<const float* const*>(array(GroupArray::a_scale)),
-             reinterpret_cast<const float* const*>(array(GroupArray::b_scale))};
-    to.epilogue.thread = Of::Stored::of(scales);
+      const float* const* bias;
+      float alpha;
+    } given{addresses(GroupArray::a_scale), addresses(GroupArray::b_scale), addresses(GroupArray::bias), alpha};
+    to.epilogue.thread = Of::Stored::of(given);
   } else {
     to.epilogue.thread.alpha = 1.0F;
     to.epilogue.thread.beta = 0.0F;
@@ -73,7 +76,8 @@ template <class Of>
 Status prepare_grouped(const GroupedKernels& kernels, const Launch& launch, std::uint32_t cu_num,
                        KernelCall& out) noexcept {
   if (const Status status = check_groups<Of>(launch); !status.ok()) return status;
-  const auto given = group_arguments<Of>(launch.problem->groups()->count(), launch.group_table, cu_num);
+  const std::int64_t count = launch.problem->groups()->count();
+  const auto given = group_arguments<Of>(count, launch.group_table, launch.grouped->alpha, cu_num);
   if (!Of::Kernel::can_implement(given))
     return Status::error(StatusCode::unsupported, "%s: CUTLASS cannot implement the problem", kernels.compute);
   return place_call<Of>(kernels.compute, given, launch.workspace, out);
@@ -82,12 +86,13 @@ Status prepare_grouped(const GroupedKernels& kernels, const Launch& launch, std:
 /// DeviceWorkspaceFn's work: room for the descriptors that each workgroup makes.
 template <class Of>
 std::size_t grouped_workspace(std::uint32_t cu_num) noexcept {
-  return Of::Kernel::get_workspace_size(group_arguments<Of>(1, nullptr, cu_num));
+  return Of::Kernel::get_workspace_size(group_arguments<Of>(1, nullptr, 1, cu_num));
 }
 
 /// GroupTableCode::bytes.
-inline std::uint64_t grouped_table_bytes(const InstanceDesc&, const Problem& problem, std::uint32_t) noexcept {
-  return group_table_words(problem.groups()->count()) * sizeof(std::uint32_t);
+template <class Of>
+std::uint64_t grouped_table_bytes(const InstanceDesc&, const Problem& problem, std::uint32_t) noexcept {
+  return static_cast<std::uint64_t>(group_table_words(problem.groups()->count(), Of::table)) * sizeof(std::uint32_t);
 }
 
 /// FillTableFn's work.
@@ -100,7 +105,7 @@ Status fill_grouped(const Launch& launch, TableCursor& cursor, void* out, std::u
   auto* to = static_cast<unsigned char*>(out);
   for (const std::uint64_t end = cursor.offset + bytes; cursor.offset < end; cursor.offset += sizeof(std::uint32_t)) {
     const auto at = static_cast<std::int64_t>(cursor.offset / sizeof(std::uint32_t));
-    const std::uint32_t word = group_word(all.operands, all.sizes, all.count, Of::swapped, at);
+    const std::uint32_t word = group_word(all.operands, all.sizes, all.count, Of::table, at);
     std::memcpy(to, &word, sizeof word);
     to += sizeof word;
   }
@@ -113,8 +118,9 @@ Status prepare_describe(const GroupedKernels& kernels, const Launch& launch, Ker
   if (const Status status = check_groups<Of>(launch); !status.ok()) return status;
   const std::int64_t count = launch.problem->groups()->count();
   const DescribeGroups args{launch.grouped->operands, launch.grouped->sizes,
-                            static_cast<std::uint32_t*>(launch.group_table), count, Of::swapped};
-  const std::uint64_t workgroups = (group_table_words(count) + kDescribeLanes - 1) / kDescribeLanes;
+                            static_cast<std::uint32_t*>(launch.group_table), count, Of::table};
+  const auto words = static_cast<std::uint64_t>(group_table_words(count, Of::table));
+  const std::uint64_t workgroups = (words + kDescribeLanes - 1) / kDescribeLanes;
   return device::fill(out, kernels.describe, {workgroups, 1, 1}, {static_cast<std::uint64_t>(kDescribeLanes), 1, 1}, 0,
                       args);
 }

@@ -1,6 +1,6 @@
 // Groups of a grouped GEMM as CUTLASS's kernels read them: arrays of device memory, one behind the other, with one
-// entry a group: addresses of A, B, C and of scales, distances of rows, and sizes. In a swapped kernel A and B change
-// places.
+// entry a group: addresses of A, B, C and of scales, distances of rows, of kernels with a bias its addresses, and
+// sizes. In a swapped kernel A and B change places.
 //
 // The table is so many 32-bit words, each a pure function of the groups: a host fills it by parts, or lanes of a kernel
 // make it where the groups lie. C++17, free of CUTLASS and of CUDA.
@@ -20,19 +20,25 @@
 namespace ckgen::cutlass_gemm {
 
 /// Arrays of 64-bit entries in their order; behind them sizes, of three 32-bit numbers each.
-enum class GroupArray { a, b, c, a_scale, b_scale, lda, ldb, ldc };
-inline constexpr int kGroupArrays = 8;
+enum class GroupArray { a, b, c, a_scale, b_scale, lda, ldb, ldc, bias };
 inline constexpr int kGroupSizes = 3;
-inline constexpr int kWordsOfGroup = 2 * kGroupArrays + kGroupSizes;
 
-constexpr std::size_t group_table_words(std::int64_t count) noexcept {
-  return static_cast<std::size_t>(count) * kWordsOfGroup;
+/// What a kernel wants of the table. swapped: rows and columns change places.
+struct GroupTable {
+  bool swapped, has_bias;
+};
+
+CKGEN_CUTLASS_BOTH constexpr int group_arrays(GroupTable table) noexcept {
+  return static_cast<int>(GroupArray::bias) + (table.has_bias ? 1 : 0);
+}
+CKGEN_CUTLASS_BOTH constexpr std::int64_t group_table_words(std::int64_t count, GroupTable table) noexcept {
+  return count * (2 * group_arrays(table) + kGroupSizes);
 }
 constexpr std::size_t group_array_offset(GroupArray array, std::int64_t count) noexcept {
   return static_cast<std::size_t>(array) * static_cast<std::size_t>(count) * sizeof(std::uint64_t);
 }
-constexpr std::size_t group_sizes_offset(std::int64_t count) noexcept {
-  return kGroupArrays * static_cast<std::size_t>(count) * sizeof(std::uint64_t);
+constexpr std::size_t group_sizes_offset(std::int64_t count, GroupTable table) noexcept {
+  return static_cast<std::size_t>(group_arrays(table)) * static_cast<std::size_t>(count) * sizeof(std::uint64_t);
 }
 
 CKGEN_CUTLASS_BOTH inline std::uint64_t group_entry(const GroupOperands& of, GroupArray array) noexcept {
@@ -44,21 +50,22 @@ CKGEN_CUTLASS_BOTH inline std::uint64_t group_entry(const GroupOperands& of, Gro
     case GroupArray::b_scale: return reinterpret_cast<std::uint64_t>(of.b_scale);
     case GroupArray::lda: return static_cast<std::uint64_t>(of.lda);
     case GroupArray::ldb: return static_cast<std::uint64_t>(of.ldb);
-    default: return static_cast<std::uint64_t>(of.ldc);
+    case GroupArray::ldc: return static_cast<std::uint64_t>(of.ldc);
+    default: return reinterpret_cast<std::uint64_t>(of.bias);
   }
 }
 
 /// Word `at` of the table of `count` groups, `at` below group_table_words(count). A negative size counts as 0.
 CKGEN_CUTLASS_BOTH inline std::uint32_t group_word(const GroupOperands* operands, const GroupSize* sizes,
-                                                   std::int64_t count, bool swapped, std::int64_t at) noexcept {
-  const std::int64_t of_array = 2 * count;
-  if (at < kGroupArrays * of_array) {
+                                                   std::int64_t count, GroupTable table, std::int64_t at) noexcept {
+  const std::int64_t of_array = 2 * count, of_arrays = group_arrays(table) * of_array;
+  if (at < of_arrays) {
     const std::uint64_t entry = group_entry(operands[at % of_array / 2], static_cast<GroupArray>(at / of_array));
     return static_cast<std::uint32_t>(entry >> (at % 2 * 32));
   }
-  at -= kGroupArrays * of_array;
+  at -= of_arrays;
   const GroupSize& size = sizes[at / kGroupSizes];
-  const std::int64_t rows = swapped ? size.n : size.m, columns = swapped ? size.m : size.n;
+  const std::int64_t rows = table.swapped ? size.n : size.m, columns = table.swapped ? size.m : size.n;
   const int axis = static_cast<int>(at % kGroupSizes);
   const std::int64_t value = axis == 0 ? rows : axis == 1 ? columns : size.k;
   return static_cast<std::uint32_t>(value < 0 ? 0 : value);
@@ -68,9 +75,9 @@ CKGEN_CUTLASS_BOTH inline std::uint32_t group_word(const GroupOperands* operands
 struct DescribeGroups {
   const GroupOperands* operands;
   const GroupSize* sizes;
-  std::uint32_t* table;
+  std::uint32_t* to;
   std::int64_t count;
-  bool swapped;
+  GroupTable table;
 };
 inline constexpr int kDescribeLanes = 256;
 

@@ -25,14 +25,15 @@ template <class Out>
 using ComputeOf = std::conditional_t<std::is_same_v<Out, std::int32_t>, std::int32_t, float>;
 
 /// What follows scales: a bias of columns, then ops.
-template <bool has_bias, EpilogueOp... ops>
+template <bool is_with_bias, EpilogueOp... ops>
 struct Then {
+  static constexpr bool has_bias = is_with_bias;
   static constexpr bool is_nothing = !has_bias && sizeof...(ops) == 0;
   static constexpr int d_count = (0 + ... + (takes_d(ops) ? 1 : 0));
 };
 
-/// The kernel's tile and C, of which it computes the transpose where it swaps. `of_groups`: each group has scales at
-/// addresses of its own.
+/// The kernel's tile and C, of which it computes the transpose where it swaps. `of_groups`: each group has scales and a
+/// bias at addresses of its own.
 template <class Tile_, class Out_, bool is_swapped, bool is_of_groups = false>
 struct Place {
   using Tile = Tile_;
@@ -133,14 +134,15 @@ struct Alpha {
 
 template <class Place>
 struct Bias {
-  using Visitor = std::conditional_t<Place::swapped, OfRow<Place, float, cute::_0>, OfColumn<Place, float, cute::_0>>;
+  using Visitor = std::conditional_t<Place::swapped, OfRow<Place, typename Place::Pointer, cute::_0>,
+                                     OfColumn<Place, typename Place::Pointer, cute::_0>>;
   template <class Given>
   static typename Visitor::Arguments of(const Given& given) noexcept {
     typename Visitor::Arguments to{};
     if constexpr (Place::swapped)
-      to.ptr_col = static_cast<const float*>(given.bias);
+      to.ptr_col = static_cast<decltype(to.ptr_col)>(given.bias);
     else
-      to.ptr_row = static_cast<const float*>(given.bias);
+      to.ptr_row = static_cast<decltype(to.ptr_row)>(given.bias);
     return to;
   }
 };

@@ -247,6 +247,15 @@ def test_groups_have_kernels_that_make_their_table_beside_the_one_that_computes(
         assert all(symbol in text for symbol in named)
 
 
+def test_both_units_of_groups_say_what_follows_the_sums() -> None:
+    code = device_code(
+        make_instance(parse_canonical("grouped_gemm_bf16_rcr_bias_epi_gelu"), SWAPPED, archs=("sm_90a",))
+    )
+    variants = code.all_variants()
+    for unit in (code.device_unit(variants), code.host_unit({"sm_90a": variants})):
+        assert "true, ckgen::cutlass_gemm::Then<true, ckgen::EpilogueOp::gelu>>;" in render_device_unit(unit)
+
+
 def test_of_groups_the_computing_kernel_alone_has_matrix_instructions() -> None:
     code = device_code(make_instance(GROUPS, COOPERATIVE, archs=("sm_90a",)))
     steps = {one.name: code.expected("sm_90a", one).steps for one in code.all_variants()}

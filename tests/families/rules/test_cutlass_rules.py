@@ -37,6 +37,8 @@ SHARED = replace(PLAIN, stream_k=True)
         "gemm_fp16_rcr",
         "gemm_bf16_rcr_batched",
         "grouped_gemm_bf16_rcr",
+        "grouped_gemm_bf16_rcr_bias",
+        "grouped_gemm_bf16_rcr_epi_relu_scale",
         "gemm_bf16_rcr_bias",
         "gemm_fp16_rcr_batched_bias_epi_add_gelu",
         "gemm_bf16_rrr",
@@ -69,6 +71,7 @@ def test_products_of_8_bit_floats_with_scales_are_legal(types: str, scales: str)
         "gemm_fp8_ocp_bf16_rcr_rowwise_bias_epi_mul_silu",
         "gemm_fp8_ocp_bf16_rcr_per_tensor_bias",
         "grouped_gemm_fp8_ocp_bf16_rcr_rowwise",
+        "grouped_gemm_fp8_ocp_bf16_rcr_rowwise_bias_epi_gelu",
     ],
 )
 def test_products_of_8_bits_come_in_batches_and_groups_and_with_what_follows_them(signature: str) -> None:
@@ -120,8 +123,8 @@ def test_each_rule_of_scales_refuses(changes: dict[str, Any], rule: str) -> None
         ({"signature": "gemm_bf16_rcr_a_add"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_rcr_preshuffle"}, "cutlass.signature"),
         ({"signature": "gemm_bf16_rcr_bias", "stream_k": True}, "cutlass.store"),
-        ({"signature": "grouped_gemm_bf16_rcr_bias"}, "cutlass.store"),
-        ({"signature": "grouped_gemm_bf16_rcr_epi_relu"}, "cutlass.store"),
+        ({"signature": "grouped_gemm_bf16_rcr_epi_add"}, "cutlass.store"),
+        ({"signature": "grouped_gemm_bf16_rcr_bias_epi_silu_mul"}, "cutlass.store"),
         ({"signature": "grouped_gemm_bf16_rcr", "stream_k": True}, "cutlass.stream-k"),
         ({"signature": "gemm_bf16_fp32_rcr"}, "cutlass.types"),
         ({"tile": Tile(128, 264, 64)}, "cutlass.instruction"),

@@ -99,11 +99,17 @@ def _values(instance: Instance) -> dict[str, Any]:
         words = [*first_words(instance), boolean(config.stream_k), boolean(config.swap)]
     is_usual = signature.layout is Layout.RCR
     if signature.bias or signature.epilogue or not is_usual:
-        following = (boolean(signature.bias), *(f"ckgen::EpilogueOp::{op}" for op in signature.epilogue))
-        words.append(f"ckgen::cutlass_gemm::Then<{', '.join(following)}>")
+        words.append(following(instance))
     if not is_usual:
         words.append(f"ckgen::Layout::{signature.layout}")
     return {**head, "config": ", ".join(words), **template}
+
+
+def following(instance: Instance) -> str:
+    """What the store does beside scales, as a type of C++."""
+    signature = instance.signature
+    words = (boolean(signature.bias), *(f"ckgen::EpilogueOp::{op}" for op in signature.epilogue))
+    return f"ckgen::cutlass_gemm::Then<{', '.join(words)}>"
 
 
 def first_words(instance: Instance) -> list[str]:

@@ -48,7 +48,7 @@ def is_a_product_of_rows(signature: GemmSignature, config: CutlassConfig, arch: 
 
 @RULES.rule("cutlass.store", source="dispatcher_cpp/backends/cutlass/store.hpp")
 def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A bias and the ops of an epilogue follow sums of one product or of a batch, without block scales or stream-K.
+    """A bias and the ops of an epilogue follow whole sums, without block scales or stream-K; of groups no D tensors.
 
     An int32 C is the bare sum.
     """
@@ -57,11 +57,11 @@ def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: 
     beside = {
         "block scales": signature.quant is Quant.BLOCKSCALE,
         "stream-K": config.stream_k,
-        "groups": _is_grouped(signature),
+        "D tensors of groups": _is_grouped(signature) and any(op.takes_d for op in signature.epilogue),
         "bare sums": signature.c is DType.INT32,
     }
     found = next((name for name, has in beside.items() if has), None)
-    return broken("a bias or an epilogue stands beside whole sums of one product", found, "none") if found else None
+    return broken("a bias or an epilogue stands beside whole sums", found, "none") if found else None
 
 
 @RULES.rule("cutlass.groups", source="dispatcher_cpp/backends/cutlass/grouped.hpp")

@@ -49,10 +49,13 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[CutlassVariant
 
 
 def _values(instance: Instance) -> dict[str, Any]:
-    config = cutlass_config(instance)
+    config, signature = cutlass_config(instance), instance.signature
+    words = [*cutlass.first_words(instance), boolean(config.swap)]
+    if signature.bias or signature.epilogue:
+        words.append(cutlass.following(instance))
     return {
         "instance": instance.name,
-        "config": ", ".join([*cutlass.first_words(instance), boolean(config.swap)]),
+        "config": ", ".join(words),
         "extended": config.has_extended_width,
         "symbols": {variant.name: symbol_of(instance, variant) for variant in all_variants(instance)},
     }
