@@ -74,6 +74,15 @@ def test_a_closed_stream_is_refused_and_not_taken_for_the_default_one(kind: type
         stream_address(stream)
 
 
+def test_what_a_stream_says_when_it_is_asked_is_passed_on() -> None:
+    class Closed:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            raise RuntimeError("Stream has been closed")
+
+    with pytest.raises(StreamMismatch, match="stream is a Closed that gives no address: Stream has been closed"):
+        stream_address(Closed())
+
+
 def test_a_stream_that_can_be_closed_may_be_the_default_one() -> None:
     assert stream_address(ClosableThatSaysSo(0)) == 0
 

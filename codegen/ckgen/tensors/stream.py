@@ -30,7 +30,10 @@ def stream_address(stream: Any) -> int:
         )
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
-        version, address = protocol()
+        try:
+            version, address = protocol()
+        except RuntimeError as error:  # of cuda.core's that was closed
+            raise StreamMismatch(f"stream is a {type(stream).__name__} that gives no address: {error}") from error
         if version != _PROTOCOL_VERSION:
             raise StreamMismatch(f"stream's __cuda_stream__ has version {version}, and version 0 is read")
     else:

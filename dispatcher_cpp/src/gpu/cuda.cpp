@@ -23,6 +23,7 @@ constexpr int kCudaMostDynamicShared = 8;
 
 constexpr unsigned kCudaClusterDimension = 4;  // CUlaunchAttributeID
 constexpr unsigned kCudaDefaultEvent = 0;
+constexpr std::uintptr_t kCudaLegacyStream = 1;
 
 using Address = std::uint64_t;  // CUdeviceptr
 
@@ -101,6 +102,7 @@ class CudaRuntime final : public OpenedRuntime {
   int (*set_context_)(void*) = nullptr;
   int (*device_attribute_)(int*, int, int) = nullptr;
   int (*stream_synchronize_)(void*) = nullptr;
+  int (*stream_is_captured_)(void*, int*) = nullptr;
   int (*stream_id_)(void*, unsigned long long*) = nullptr;
   int (*malloc_)(Address*, std::size_t) = nullptr;
   int (*free_)(Address) = nullptr;
@@ -143,7 +145,8 @@ bool CudaRuntime::resolve(void* library) noexcept {
          find(library, "cuCtxGetDevice", context_device_) &&
          find(library, "cuDevicePrimaryCtxRetain", retain_primary_) && find(library, "cuCtxSetCurrent", set_context_) &&
          find(library, "cuDeviceGetAttribute", device_attribute_) &&
-         find(library, "cuStreamSynchronize", stream_synchronize_) && find(library, "cuStreamGetId", stream_id_) &&
+         find(library, "cuStreamSynchronize", stream_synchronize_) &&
+         find(library, "cuStreamIsCapturing", stream_is_captured_) && find(library, "cuStreamGetId", stream_id_) &&
          find(library, "cuMemAlloc_v2", malloc_) && find(library, "cuMemFree_v2", free_) &&
          find(library, "cuMemcpyHtoD_v2", to_device_) && find(library, "cuMemcpyDtoH_v2", to_host_) &&
          find(library, "cuDriverGetVersion", driver_version_) && find(library, "cuDeviceGetName", device_name_) &&
@@ -212,9 +215,14 @@ Status CudaRuntime::synchronize(void* stream) const noexcept {
 }
 
 Status CudaRuntime::stream_id(void* stream, std::uint64_t& id) const noexcept {
-  if (!status_.ok()) return status_;
+  id = 0;
+  if (!status_.ok() || reinterpret_cast<std::uintptr_t>(stream) <= kCudaLegacyStream) return status_;  // there for ever
+  int is_captured = 0;
+  if (const int code = in_context([&] { return stream_is_captured_(stream, &is_captured); }); code != 0)
+    return queued("cuStreamIsCapturing", code, stream);
+  if (is_captured != 0) return Status::success();
   unsigned long long number = 0;
-  const int code = in_context([&] { return stream_id_(stream, &number); });
+  const int code = stream_id_(stream, &number);
   id = number;
   return queued("cuStreamGetId", code, stream);
 }

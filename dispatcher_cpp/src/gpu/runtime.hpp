@@ -35,8 +35,8 @@ class GpuRuntime {
   /// Asked once per id.
   virtual Status properties(int id, GpuProperties& out) const noexcept = 0;
   virtual Status synchronize(void* stream) const noexcept = 0;
-  /// Another number for each stream that ever was, as addresses are used again, and for each thread's of the one that
-  /// stands for the calling thread's. Where the runtime tells none apart it is the address.
+  /// Another number for each stream that ever was, as addresses are used again; 0 where none is told, as of a stream
+  /// that is being captured, which must not be asked.
   virtual Status stream_id(void* stream, std::uint64_t& id) const noexcept = 0;
   virtual Status allocate(std::size_t bytes, void** out) const noexcept = 0;
   virtual Status release(void* memory) const noexcept = 0;

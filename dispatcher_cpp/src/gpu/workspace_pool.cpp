@@ -6,7 +6,7 @@ namespace ckgen::inline v1::detail {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-constexpr std::uintptr_t kStreamOfThread = 2;  // CU_STREAM_PER_THREAD and hipStreamPerThread: one for each thread
+constexpr std::uintptr_t kStreamOfThread = 2;  // CU_STREAM_PER_THREAD and hipStreamPerThread
 
 }  // namespace
 
@@ -28,14 +28,15 @@ Status WorkspacePool::acquire(const Device& device, Stream stream, std::uint64_t
   try {
     {
       const std::lock_guard lock(mutex_);
-      const Key key{runtime, device.id(), stream, is_of_thread ? id : 0};
+      const std::thread::id whose = is_of_thread ? std::this_thread::get_id() : std::thread::id{};
+      const Key key{runtime, device.id(), stream, whose};
       lease.entry_ = &entries_.try_emplace(key, runtime).first->second;
     }
     lease.lock_ = std::unique_lock(lease.entry_->mutex);
   } catch (...) {
     return Status::error(StatusCode::internal, "out of memory for the workspace pool");
   }
-  if (lease.entry_->stream != id) {
+  if (id != 0 && lease.entry_->stream != id) {
     release(*lease.entry_);
     lease.entry_->stream = id;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <tuple>
 
 #include <ckgen/device.hpp>
@@ -26,7 +27,7 @@ class WorkspacePool {
 
   /// Holds one stream's memory: nobody else launches into it before this is gone. On a GPU the stream's own order
   /// protects the memory afterwards. A stream that has the address of one which was destroyed gets memory of its own,
-  /// as work of the other may be under way.
+  /// as work of the other may be under way; but not while it is captured, as what is captured runs elsewhere.
   class Lease {
    public:
     void* memory() const noexcept;
@@ -48,7 +49,7 @@ class WorkspacePool {
     void* memory = nullptr;
     std::uint64_t bytes = 0;
   };
-  using Key = std::tuple<const GpuRuntime*, int, Stream, std::uint64_t>;  // of a device its id; which thread's stream
+  using Key = std::tuple<const GpuRuntime*, int, Stream, std::thread::id>;  // of a device its id; whose stream
 
   static Status grow(Entry& entry, std::uint64_t bytes) noexcept;
   static void release(Entry& entry) noexcept;

@@ -30,6 +30,7 @@ constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
 constexpr int kNoBinaryForGpu = 209;
 constexpr int kNotFound = 500;
+constexpr int kCaptureUnsupported = 900;
 constexpr int kModules = 64;
 constexpr int kFunctions = 64;
 constexpr int kStatic = 1024;
@@ -68,6 +69,7 @@ struct Record {
   MockFunction functions[kFunctions];
   MockCudaCounts counts;
   std::uint64_t renewals = 0;
+  bool is_captured = false;
   MockCudaLaunch launch;
   char failing[40];
   int failure;
@@ -195,11 +197,19 @@ int cuStreamSynchronize(void*) {
   return refused("cuStreamSynchronize");
 }
 
+int cuStreamIsCapturing(void*, int* status) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuStreamIsCapturing")) return code;
+  *status = record.is_captured ? 1 : 0;
+  return 0;
+}
+
 int cuStreamGetId(void* stream, unsigned long long* id) {
   static std::atomic<unsigned long long> threads{3};
   thread_local const unsigned long long own = threads++;
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuStreamGetId")) return code;
+  if (record.is_captured) return kCaptureUnsupported;
   const auto address = reinterpret_cast<std::uint64_t>(stream);
   *id = address == 2 ? own : address < 2 ? address : address + record.renewals;
   return 0;
@@ -391,6 +401,11 @@ int cuTensorMapEncodeTiled(void* map, unsigned type, std::uint32_t rank, void* a
   static_cast<unsigned char*>(map)[9] = static_cast<unsigned char>(rank);
   ++record.counts.maps;
   return 0;
+}
+
+void mock_cuda_capture(bool is_captured) {
+  const std::lock_guard lock(record.mutex);
+  record.is_captured = is_captured;
 }
 
 void mock_cuda_renew_streams() {
