@@ -29,9 +29,9 @@ DENSE = {"": 104, "h200": 1001}
 FP8 = "gemm_fp8_ocp_bf16_rcr"
 KINDS = {
     "gemm_bf16_rcr_batched": 39, f"{FP8}_rowwise_batched": 39, "gemm_int8_bf16_rcr_rowwise_batched": 39,
-    "gemm_int8_bf16_rcr_rowwise": 104, "gemm_int8_int32_rcr": 104, "gemm_bf16_rrr": 104, "gemm_bf16_ccr": 88, "gemm_bf16_crr": 88,
-    "gemm_bf16_rcr_bias_epi_gelu": 104, "gemm_bf16_rcr_epi_silu_mul": 104, f"{FP8}_rowwise_bias_epi_gelu": 104,
-    "grouped_gemm_bf16_rcr": 20, f"grouped_{FP8}_rowwise": 20,
+    "gemm_int8_bf16_rcr_rowwise": 104, "gemm_int8_int32_rcr": 104, "gemm_bf16_rrr": 104, "gemm_bf16_ccr": 88,
+    "gemm_bf16_crr": 88, "gemm_bf16_rcr_bias_epi_gelu": 104, "gemm_bf16_rcr_epi_silu_mul": 104,
+    f"{FP8}_rowwise_bias_epi_gelu": 104, "grouped_gemm_bf16_rcr": 20, f"grouped_{FP8}_rowwise": 20,
 }  # fmt: skip
 ROWS = {
     "hopper_bf16_tuned_gemm.csv": {"gemm_bf16_rcr": DENSE},
