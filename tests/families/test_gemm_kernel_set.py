@@ -352,8 +352,9 @@ def test_a_dense_problem_of_hopper_lacks_a_default_only_where_rows_begin_between
     sizes = {"m-multiple", "n-multiple", "k-multiple"}
     assert {rule for _, _, rules in found for rule in rules} == {f"gemm.instance.{size}" for size in sizes}
     for signature, shape, _ in found:
-        lines = [shape.n] + [shape.k if rows_of_a(signature) else shape.m] + [shape.k] * (not rows_of_b(signature))
-        assert any(size % 8 for size in lines)
+        of_b = shape.n if rows_of_b(signature) else shape.k
+        lines = {"a": shape.k if rows_of_a(signature) else shape.m, "b": of_b, "c": shape.n}
+        assert any(size * getattr(signature, name).bits % 128 for name, size in lines.items())
 
 
 @pytest.mark.parametrize("arch", [name for name in sorted(ARCHS) if name.startswith("x86")])
