@@ -36,7 +36,7 @@ class OverlappingOutput(TensorError):
 
 
 class StreamMismatch(TensorError):
-    """No stream of the device."""
+    """No stream of the device, one that was closed, or an address alone, whose stream may be gone."""
 
 
 class Misaligned(TensorError):
