@@ -23,7 +23,7 @@ from ckgen.model.errors import UsageError
 SOURCES = Path(__file__).parent / "core"
 
 FLAGS = (
-    "-std=c++20", "-O3", "-march=native", "-fPIC", "-fvisibility-inlines-hidden", "-ffp-contract=off",
+    "-std=c++20", "-O2", "-march=native", "-fPIC", "-fvisibility-inlines-hidden", "-ffp-contract=off",
     "-frounding-math", "-fno-math-errno", "-fno-trapping-math", "-pthread", "-Wall", "-Wextra", "-Wconversion",
     "-Werror", "-Wno-restrict", "-Wno-array-bounds", "-Wno-stringop-overflow", "-Wno-psabi",
     "-Wno-subobject-linkage",
