@@ -63,12 +63,19 @@ def test_a_family_takes_no_signature_of_another(op: str, text: str) -> None:
         FAMILIES[op].parse_signature(text, None)
 
 
-def test_importing_the_families_is_light() -> None:
-    heavy = "import sys, ckgen.families.registry, ckgen.families.gemm.kernel_set, ckgen.families.gemm.constraints;"
-    code = f"{heavy} print(sorted({{'numpy', 'yaml', 'jinja2', 'click'}} & sys.modules.keys()))"
+def test_importing_the_families_is_light_and_one_brings_no_other() -> None:
+    heavy = "import sys, ckgen.families.gemm.kernel_set, ckgen.families.gemm.constraints;"
+    asked = "from ckgen.families.registry import FAMILIES, family_of_name; family_of_name('fmha_bf16');"
+    loaded = "[name for name in FAMILIES if f'ckgen.families.{name}.family' in sys.modules]"
+    code = f"{heavy}{asked} print(sorted({{'numpy', 'yaml', 'jinja2', 'click'}} & sys.modules.keys()), {loaded})"
     environment = os.environ | {"PYTHONPATH": str(paths.package_dir().parent)}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert found.stdout.strip() == "[]"
+    assert found.stdout.strip() == "[] ['fmha']"
+
+
+def test_what_is_no_name_has_no_family() -> None:
+    assert "attention" not in FAMILIES and FAMILIES.get("") is None
+    assert len(FAMILIES) == len(list(FAMILIES)) == len({family.name for family in FAMILIES.values()})
 
 
 @pytest.mark.parametrize(

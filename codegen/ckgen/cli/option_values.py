@@ -59,12 +59,12 @@ def targets_or_env(texts: Sequence[str], archs: Mapping[str, ArchSpec]) -> tuple
 
 def ops_of(texts: Sequence[str]) -> frozenset[str]:
     """The ops that a list names; all where there is no list."""
-    from ckgen.families.registry import families_of
+    from ckgen.families.registry import names_of
 
     named = words(texts)
     if texts and not named:
         raise UsageError("the list of ops names no op")
-    return frozenset(family.name for family in families_of(named))
+    return frozenset(names_of(named))
 
 
 def backends_of(texts: Sequence[str]) -> frozenset[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from ckgen.families.common.signature import Signature
 from ckgen.families.registry import FAMILIES, family_of
 from ckgen.model.arch import ArchSpec
@@ -17,7 +19,7 @@ def judge(signature: Signature, config: Config, backend: Backend, arch: ArchSpec
     The signature's family judges, or where the Config is none of its the family that the Config is of.
     """
     own = family_of(signature)
-    judges = (one for family in (own, *FAMILIES.values()) for one in family.judges)
+    judges = (one for family in chain((own,), FAMILIES.values()) for one in family.judges)
     return first_judgement(judges, signature, config, backend, arch)
 
 

@@ -15,7 +15,7 @@ from ckgen import paths
 from ckgen.build.packages.place import cache_room
 from ckgen.build.runtime_library import RuntimeProject, build_runtime
 from ckgen.families.kernel_sets import OPS, SHIPPED, kernel_set_files
-from ckgen.families.registry import families_of
+from ckgen.families.registry import names_of
 from ckgen.just_in_time.content import content_of
 from ckgen.just_in_time.errors import JitDisabled, JitFailure
 from ckgen.just_in_time.planned import planned
@@ -128,7 +128,7 @@ def _request(
     said = targets if isinstance(targets, str) or targets is None else ",".join(map(str, targets))
     found = parse_targets(said or "native", env={}, archs=load_archs(), native=native_target)
     ops, kernels = tuple(ops), tuple(kernels)
-    families = tuple(family.name for family in families_of(ops)) if ops else ()
+    families = names_of(ops) if ops else ()
     searched = tuple(kernel_sets) or (_BESIDE if kernels else ())
     asked = [file for one in searched for file in kernel_set_files(Path(one), families or OPS)]
     tables, sets = (tuple(Path(one).resolve() for one in given) for given in (tuning, asked))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.families.kernel_sets import shipped_set_files
-from ckgen.families.registry import families_of
+from ckgen.families.registry import names_of
 from ckgen.just_in_time.planned import planned
 from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
@@ -45,7 +45,7 @@ def kernels(
     tables. backends: words of `--backend`. UsageError for what nobody knows, and for patterns that fit no kernel;
     InputError for tables that are wrong.
     """
-    chosen = frozenset(family.name for family in families_of(ops))
+    chosen = frozenset(names_of(ops))
     known = {str(one) for one in Backend}
     wanted = frozenset(backends)
     if wanted - known:
