@@ -53,7 +53,8 @@ TEST(HostDivision, PartsAreThoseThatPackLeast) {
   };
   for (const Row& x : {Row{{4096, 512, 512, 1}, 2, {2048, 512, 2, 1}}, Row{{64, 4096, 4096, 1}, 2, {64, 2048, 1, 2}},
                        Row{{1024, 1024, 1024, 1}, 4, {512, 512, 2, 2}}, Row{{1000, 32, 4096, 1}, 4, {250, 32, 4, 1}},
-                       Row{{1024, 1024, 1024, 1}, 3, {342, 1024, 3, 1}}, Row{{14, 32, 40000, 1}, 2, {7, 32, 2, 1}}}) {
+                       Row{{1024, 1024, 1024, 1}, 3, {342, 1024, 3, 1}}, Row{{14, 32, 40000, 1}, 2, {7, 32, 2, 1}},
+                       Row{{512, 512, 512, 1}, 2, {256, 512, 2, 1}}}) {
     SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " on " << x.threads);
     const Division d = division(x.size, x.threads);
     EXPECT_EQ(d.cut.rows, x.cut.rows);

@@ -25,10 +25,16 @@ Cut cut_into(const Blocking& b, const Sizes& size, std::int64_t down, std::int64
   return cut;
 }
 
+// Rows that register tiles compute for so many, the last ones by the smallest tile that holds them.
+std::int64_t computed_rows(const Blocking& b, std::int64_t rows) noexcept {
+  const IsaTable::Menu& menu = b.isa->menu[static_cast<int>(b.kind)];
+  const std::int64_t height = pick_micro(menu, b.mr, b.nr, rows)->mr, rest = rows % height;
+  return rows - rest + (rest == 0 ? 0 : pick_micro(menu, static_cast<std::int32_t>(height), b.nr, rest)->mr);
+}
+
 // What the largest part takes, for each element of K: of sizes that may be 2^40 each.
 double cost(const Blocking& b, const Cut& cut) noexcept {
-  const MicroKernel& micro = *pick_micro(b.isa->menu[static_cast<int>(b.kind)], b.mr, b.nr, cut.rows);
-  const std::int64_t rows = ceil_div(cut.rows, micro.mr) * micro.mr, columns = ceil_div(cut.columns, b.nr) * b.nr;
+  const std::int64_t rows = computed_rows(b, cut.rows), columns = ceil_div(cut.columns, b.nr) * b.nr;
   return static_cast<double>(rows) * static_cast<double>(columns) +
          static_cast<double>(kRowCost * cut.rows + kColumnCost * cut.columns);
 }

@@ -185,7 +185,7 @@ struct CodeToF32 {
   const float* table;
 };
 
-// fp4 or int4, whose sixteen values are multiples of a half.
+// fp4 or int4, whose sixteen values have at most three significant bits.
 struct NibbleToF32 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_32;
@@ -202,16 +202,13 @@ struct NibbleToF32 {
   }
   __m512 table;
 #else
-  explicit NibbleToF32(const SmallCall& call) {
-    const __m256i words = _mm256_packs_epi32(eight_halves(call.pairs[0]), eight_halves(call.pairs[8]));
-    const __m256i in_order = _mm256_permute4x64_epi64(words, 0xd8);
-    table = _mm_packs_epi16(_mm256_castsi256_si128(in_order), _mm256_extracti128_si256(in_order, 1));
-  }
-  // Of eight pairs the first values, in halves.
-  static __m256i eight_halves(const float* pairs) {
+  explicit NibbleToF32(const SmallCall& call)
+      : table(_mm_packus_epi16(eight_values(call.pairs[0]), eight_values(call.pairs[8]))) {}
+  // The first values of eight pairs: the upper bytes of them as fp16, whose lower ones are 0.
+  static __m128i eight_values(const float* pairs) {
     const __m256 first = _mm256_shuffle_ps(_mm256_loadu_ps(pairs), _mm256_loadu_ps(pairs + 8), 0x88);
     const __m256d in_order = _mm256_permute4x64_pd(_mm256_castps_pd(first), 0xd8);
-    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_castpd_ps(in_order), _mm256_set1_ps(2.0F)));
+    return _mm_srli_epi16(_mm256_cvtps_ph(_mm256_castpd_ps(in_order), _MM_FROUND_TO_NEAREST_INT), 8);
   }
   void operator()(const unsigned char* p, F16 (&x)[2]) const {
     const __m128i bytes = load_128(p), low = _mm_set1_epi8(15);
@@ -219,10 +216,8 @@ struct NibbleToF32 {
     x[1] = sixteen(_mm_and_si128(_mm_srli_epi16(bytes, 4), low));
   }
   F16 sixteen(__m128i codes) const {
-    const __m128i v = _mm_shuffle_epi8(table, codes);
-    const F16 whole = {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)),
-                       _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(v, v)))};
-    return mul_16(whole, all_16(0.5F));
+    const __m128i upper = _mm_shuffle_epi8(table, codes), zero = _mm_setzero_si128();
+    return {_mm256_cvtph_ps(_mm_unpacklo_epi8(zero, upper)), _mm256_cvtph_ps(_mm_unpackhi_epi8(zero, upper))};
   }
   __m128i table;
 #endif

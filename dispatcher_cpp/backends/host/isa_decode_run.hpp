@@ -44,10 +44,67 @@ class Fp8Lookup {
 };
 #endif
 
-// `n` consecutive elements from linear element index `at` as fp32. T = fp8_ocp stands for every 8-bit float, T = fp4
-// for every type of two elements per byte.
+// What decoding runs of a type keeps from one to the next. T = fp8_ocp stands for every 8-bit float, T = fp4 for every
+// type of two elements per byte.
 template <DType T>
-inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
+struct Decoder {
+  explicit Decoder(const PackSource&) {}
+};
+
+template <>
+struct Decoder<DType::fp8_ocp> {
+#if CKGEN_HOST_LEVEL >= 4
+  explicit Decoder(const PackSource& s) : source_(s), lookup_(s.table16) {}
+#else
+  explicit Decoder(const PackSource& s) : source_(s) {}
+#endif
+
+  void to_f32(const unsigned char* in, std::int64_t n, float* __restrict out) const {
+    std::int64_t i = 0;
+#if CKGEN_HOST_LEVEL >= 4
+    for (; i + 32 <= n; i += 32) {
+      const __m512i h = lookup_(in + i);
+      const __m512i low = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16);
+      const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(h, 1)), 16);
+      __builtin_memcpy(out + i, &low, 64);
+      __builtin_memcpy(out + i + 16, &high, 64);
+    }
+    if (i + 16 <= n) {
+      const __m512i last = _mm512_slli_epi32(_mm512_cvtepu16_epi32(lookup_.sixteen(in + i)), 16);
+      __builtin_memcpy(out + i, &last, 64);
+      i += 16;
+    }
+#endif
+    for (; i < n; ++i) out[i] = source_.table[in[i]];
+  }
+
+#if CKGEN_HOST_LEVEL >= 5
+  void to_bf16(const unsigned char* in, std::int64_t n, std::uint16_t* __restrict out) const {
+    std::int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+      const __m512i h = lookup_(in + i);
+      __builtin_memcpy(out + i, &h, 64);
+    }
+    if (i + 16 <= n) {
+      const __m256i h = lookup_.sixteen(in + i);
+      __builtin_memcpy(out + i, &h, 32);
+      i += 16;
+    }
+    for (; i < n; ++i) out[i] = source_.table16[in[i]];
+  }
+#endif
+
+ private:
+  const PackSource& source_;
+#if CKGEN_HOST_LEVEL >= 4
+  Fp8Lookup lookup_;
+#endif
+};
+
+// `n` consecutive elements from linear element index `at` as fp32.
+template <DType T>
+inline void decode_run([[maybe_unused]] const Decoder<T>& decoder, const PackSource& s, std::int64_t at, std::int64_t n,
+                       float* __restrict out) {
   std::int64_t i = 0;
   if constexpr (T == DType::fp32) {
     copy_run(out, s.base + at * 4, n * 4);
@@ -77,35 +134,21 @@ inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, flo
     for (; i + 2 <= n; i += 2, one_by_one()) __builtin_memcpy(out + i, s.pairs[s.base[(at + i) >> 1]], 8);
     if (i < n) out[i] = s.pairs[s.base[(at + i) >> 1]][0];
   } else {
-    const unsigned char* in = s.base + at;
-    const float* table = s.table;
-#if CKGEN_HOST_LEVEL >= 4
-    if (n >= 16) {
-      const Fp8Lookup lookup(s.table16);
-      for (; i + 32 <= n; i += 32) {
-        const __m512i h = lookup(in + i);
-        const __m512i low = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(h)), 16);
-        const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(h, 1)), 16);
-        __builtin_memcpy(out + i, &low, 64);
-        __builtin_memcpy(out + i + 16, &high, 64);
-      }
-      if (i + 16 <= n) {
-        const __m512i last = _mm512_slli_epi32(_mm512_cvtepu16_epi32(lookup.sixteen(in + i)), 16);
-        __builtin_memcpy(out + i, &last, 64);
-        i += 16;
-      }
-    }
-#endif
-    for (; i < n; ++i) out[i] = table[in[i]];
+    decoder.to_f32(s.base + at, n, out);
   }
+}
+template <DType T>
+inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
+  decode_run<T>(Decoder<T>(s), s, at, n, out);
 }
 
 void round_to(DType c, float* values, std::int64_t n);  // isa_encode.hpp
 
 // The same of an operand that may come from two tensors; n is at most kRowWords then.
 template <DType T>
-inline void decode_operand(const PackSource& s, std::int64_t at, std::int64_t n, float* __restrict out) {
-  decode_run<T>(s, at, n, out);
+inline void decode_operand(const Decoder<T>& decoder, const PackSource& s, std::int64_t at, std::int64_t n,
+                           float* __restrict out) {
+  decode_run<T>(decoder, s, at, n, out);
   if constexpr (has_second(T)) {
     if (s.op == OperandOp::none) return;
     PackSource second{};

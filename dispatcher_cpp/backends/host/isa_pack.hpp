@@ -47,11 +47,12 @@ inline void prefetch_run(const PackSource& s, std::int64_t at, std::int64_t n) {
 
 // `n` elements of row p from k as words; the row's words up to the next whole word are written.
 template <DType T, PackKind KIND>
-inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n, std::uint32_t* row) {
+inline void decode_words([[maybe_unused]] const Decoder<T>& decoder, const PackSource& s, std::int64_t p,
+                         std::int64_t k, std::int64_t n, std::uint32_t* row) {
   constexpr int chunk = chunk_elements<T>();
   if constexpr (KIND == PackKind::f32) {
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
-      decode_operand<T>(s, at, length, reinterpret_cast<float*>(row) + offset);
+      decode_operand<T>(decoder, s, at, length, reinterpret_cast<float*>(row) + offset);
     });
   } else if constexpr (KIND == PackKind::i16) {
     std::int16_t wide[2 * kRowWords];
@@ -83,24 +84,8 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
   } else {  // an 8-bit float as bf16
     std::uint16_t half[2 * kRowWords];
     if (n & 1) half[n] = 0;
-#if CKGEN_HOST_LEVEL >= 4
-    const Fp8Lookup lookup(s.table16);
-#endif
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
-      const unsigned char* in = s.base + at;
-      std::int64_t i = 0;
-#if CKGEN_HOST_LEVEL >= 4
-      for (; i + 32 <= length; i += 32) {
-        const __m512i h = lookup(in + i);
-        __builtin_memcpy(half + offset + i, &h, 64);
-      }
-      if (i + 16 <= length) {
-        const __m256i h = lookup.sixteen(in + i);
-        __builtin_memcpy(half + offset + i, &h, 32);
-        i += 16;
-      }
-#endif
-      for (; i < length; ++i) half[offset + i] = s.table16[in[i]];
+      decoder.to_bf16(s.base + at, length, half + offset);
     });
     copy_run(row, half, (n + 1) / 2 * 4);
   }
@@ -110,7 +95,7 @@ inline void decode_words(const PackSource& s, std::int64_t p, std::int64_t k, st
 template <DType T, PackKind KIND>
 [[gnu::noinline]] void decode_apart(const PackSource& s, std::int64_t p, std::int64_t k, std::int64_t n,
                                     std::uint32_t* row) {
-  decode_words<T, KIND>(s, p, k, n, row);
+  decode_words<T, KIND>(Decoder<T>(s), s, p, k, n, row);
 }
 
 template <DType T, PackKind KIND>
@@ -133,6 +118,7 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     if (!s.preshuffled && s.op == OperandOp::none) return pack_blocks<T, KIND>(s, p0, count, width, k0, length, panel);
   }
 #endif
+  [[maybe_unused]] const Decoder<T> decoder(s);
   alignas(64) std::uint32_t rows[kMaxWidth][kRowWords];
   for (std::int64_t r = count; r < (width + 7) / 8 * 8; ++r) __builtin_memset(rows[r], 0, sizeof rows[r]);
   for (std::int64_t k = 0; k < length; k += kRowWords * e) {
@@ -140,8 +126,8 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     const int words = static_cast<int>((take + e - 1) / e);
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t p = row_of(r);
-      if constexpr (CKGEN_HOST_LEVEL >= 4 && T == DType::fp8_ocp)
-        decode_words<T, KIND>(s, p, k0 + k, take, rows[r]);  // all values of the type stay in registers
+      if constexpr (T == DType::fp8_ocp)
+        decode_words<T, KIND>(decoder, s, p, k0 + k, take, rows[r]);
       else
         decode_apart<T, KIND>(s, p, k0 + k, take, rows[r]);
       if (!s.preshuffled) prefetch_run<T>(s, p * s.ld + k0 + k + take, kRowWords * e);
@@ -155,11 +141,12 @@ template <DType T, PackKind KIND>
 void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                        std::int64_t length, std::uint32_t* __restrict panel) {
   constexpr int e = elements_per_word(KIND), kRowsAhead = 16;
+  [[maybe_unused]] const Decoder<T> decoder(s);
   for (std::int64_t k = 0; k < length;) {
     const std::int64_t at = (k0 + k) * s.ld + p0;
     for (int ahead = 0; ahead < e; ++ahead) prefetch_run<T>(s, at + (kRowsAhead + ahead) * s.ld, count);
     if constexpr (KIND == PackKind::f32) {
-      decode_operand<T>(s, at, count, reinterpret_cast<float*>(panel));
+      decode_operand<T>(decoder, s, at, count, reinterpret_cast<float*>(panel));
       for (std::int64_t i = count; i < width; ++i, one_by_one()) panel[i] = 0;
     } else if constexpr (KIND == PackKind::i8) {
       join_bytes(s, s.base + at, least(4, length - k), count, width, panel);
