@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kMockCudaRun = 0x6d6f636b2072756e;
 struct MockCudaCounts {
   int inits, retains, loads, unloads, functions, limits, launches, clears, maps;
   int sequence;
-  int events;  // that live
+  int events, streams, graphs;  // that live
 };
 
 extern "C" {
