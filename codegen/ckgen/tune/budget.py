@@ -19,8 +19,8 @@ _BEGUN = 0.75
 """Of a problem's share, for what a rung verifies and times before it begins no further candidate. Only the first
 verifies much, and what it leaves is enough for the others."""
 _LEAST_SHARE = 0.5
-"""Seconds of a problem's share at least: where a budget is too small for all problems, it tunes those that it reaches,
-rather than time a candidate of each."""
+"""Seconds of a problem's share at least, also of what would be kept for doubt: where a budget is too small for all
+problems, it tunes those that it reaches, rather than time a candidate of each."""
 _LEAST = 0.001
 """Seconds of a limit, which is none where it is 0."""
 _BEYOND = 0.02
@@ -70,7 +70,8 @@ class Budget:
         if left is None or seconds is None:
             return None
         kept = 0.0 if self._is_exhaustive else _FOR_DOUBT * seconds
-        there = max(left - (kept if kept >= _LEAST_FOR_DOUBT else 0.0), 0.0)
+        kept = min(kept if kept >= _LEAST_FOR_DOUBT else 0.0, max(left - _LEAST_SHARE * problems, 0.0))
+        there = max(left - kept, 0.0)
         return max(there / max(problems, 1), min(_LEAST_SHARE, there))
 
     def of_rung(self, rung: Rung, share: float | None) -> Effort:
