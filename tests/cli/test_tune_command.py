@@ -244,6 +244,13 @@ def test_shards_write_one_table_together(fake: OfSignature) -> None:
     assert Path("t.csv").read_bytes() == expected
 
 
+def test_a_shard_without_problems_says_so_and_does_nothing(fake: OfSignature) -> None:
+    done = run(*TUNE, "--shard", "900/900")
+    assert done.exit_code == 0
+    assert "note: part 900/900 has no problem: there are fewer ladders of M than parts" in done.stderr
+    assert not Path("t.csv").exists()
+
+
 def test_all_shards_have_one_library(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else their journals would not be of the same code."""
     seen: list[Any] = []

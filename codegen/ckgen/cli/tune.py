@@ -115,7 +115,11 @@ def command(**params: Any) -> int:
         from ckgen.tune.asked import shard_of
         from ckgen.tune.problems import shard
 
-        ladders = shard(ladders, shard_of(params["shard"]))
+        part = shard(ladders, shard_of(params["shard"]))
+        if ladders and not part:
+            say(f"note: part {params['shard']} has no problem: there are fewer ladders of M than parts")
+            return 0
+        ladders = part
     _say_modules(modules)
     if not ladders:
         raise UsageError("there is nothing to tune: no problem of the lists and tables is meant")
