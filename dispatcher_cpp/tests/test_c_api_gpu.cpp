@@ -1,4 +1,4 @@
-// The C API's memory and events of a GPU, on the mock CUDA driver.
+// The C API's memory, events and graphs of a GPU, on the mock CUDA driver.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +47,58 @@ class CApiGpu : public ::testing::Test {
 TEST_F(CApiGpu, TheDriverIsNamedWithItsVersion) {
   ASSERT_EQ(ckgen_gpu_driver(gpu, message()), CKGEN_OK) << text;
   EXPECT_STREQ(text, "CUDA 13000");
+}
+
+TEST_F(CApiGpu, ThePlaceOnTheBusIsSaid) {
+  ASSERT_EQ(ckgen_gpu_bus(gpu, message()), CKGEN_OK) << text;
+  EXPECT_STREQ(text, "0000:10:00.0");
+  EXPECT_EQ(ckgen_gpu_bus(cpu, message()), CKGEN_NO_DEVICE);
+}
+
+TEST_F(CApiGpu, AGraphDoesAtEachLaunchWhatItsStreamWasTold) {
+  const MockCudaCounts before = counts();
+  void* stream = nullptr;
+  ckgen_event *begin = nullptr, *end = nullptr;
+  ckgen_graph* graph = nullptr;
+  ASSERT_EQ(ckgen_stream_create(gpu, &stream, message()), CKGEN_OK) << text;
+  ASSERT_EQ(ckgen_event_create(gpu, &begin, message()), CKGEN_OK) << text;
+  ASSERT_EQ(ckgen_event_create(gpu, &end, message()), CKGEN_OK) << text;
+  EXPECT_NE(ckgen_event_capture(begin, stream, message()), CKGEN_OK) << "nothing is captured";
+  ASSERT_EQ(ckgen_capture_begin(gpu, stream, message()), CKGEN_OK) << text;
+  EXPECT_EQ(ckgen_event_capture(begin, stream, message()), CKGEN_OK) << text;
+  EXPECT_EQ(ckgen_event_capture(end, stream, message()), CKGEN_OK) << text;
+  ASSERT_EQ(ckgen_capture_end(gpu, stream, &graph, message()), CKGEN_OK) << text;
+  EXPECT_EQ(counts().graphs, before.graphs + 1) << "what was captured is let go, what is launched lives";
+  EXPECT_EQ(ckgen_graph_launch(graph, stream, message()), CKGEN_OK) << text;
+  double microseconds = -1;
+  EXPECT_EQ(ckgen_event_elapsed(begin, end, &microseconds, message()), CKGEN_OK) << text;
+  EXPECT_EQ(microseconds, 0.0);
+  ckgen_graph_destroy(graph);
+  ckgen_graph_destroy(nullptr);
+  ckgen_event_destroy(begin);
+  ckgen_event_destroy(end);
+  EXPECT_EQ(ckgen_stream_destroy(gpu, stream, message()), CKGEN_OK) << text;
+  EXPECT_EQ(counts().graphs, before.graphs);
+  EXPECT_EQ(counts().streams, before.streams);
+}
+
+TEST_F(CApiGpu, WhatOfAGraphTheDriverRefusesIsSaidAndLeavesNothing) {
+  const MockCudaCounts before = counts();
+  void* stream = nullptr;
+  ckgen_graph* graph = nullptr;
+  EXPECT_EQ(ckgen_stream_create(cpu, &stream, message()), CKGEN_NO_DEVICE);
+  ASSERT_EQ(ckgen_stream_create(gpu, &stream, message()), CKGEN_OK) << text;
+  EXPECT_EQ(ckgen_capture_begin(gpu, nullptr, message()), CKGEN_INVALID_ARGUMENT);
+  ASSERT_EQ(ckgen_capture_begin(gpu, stream, message()), CKGEN_OK) << text;
+  fail("cuGraphInstantiateWithFlags", 2);
+  EXPECT_NE(ckgen_capture_end(gpu, stream, &graph, message()), CKGEN_OK);
+  EXPECT_NE(std::string(text).find("cuGraphInstantiateWithFlags"), std::string::npos) << text;
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(counts().graphs, before.graphs);
+  fail("", 0);
+  EXPECT_NE(ckgen_capture_end(gpu, stream, &graph, message()), CKGEN_OK) << "the capture has ended";
+  EXPECT_EQ(ckgen_graph_launch(nullptr, stream, message()), CKGEN_INVALID_ARGUMENT);
+  EXPECT_EQ(ckgen_stream_destroy(gpu, stream, message()), CKGEN_OK) << text;
 }
 
 TEST_F(CApiGpu, WhatIsUploadedComesBack) {

@@ -54,4 +54,12 @@ TEST_F(CApiGpuHip, EventsTellTheTimeBetweenThem) {
   ckgen_event_destroy(end);
 }
 
+TEST_F(CApiGpuHip, ARuntimeWithoutGraphsOrPlacesOnTheBusSaysSo) {
+  void* stream = nullptr;
+  EXPECT_EQ(ckgen_stream_create(gpu, &stream, message()), CKGEN_UNSUPPORTED);
+  EXPECT_STREQ(text, "the HIP library has no hipStreamCreateWithFlags");
+  EXPECT_EQ(ckgen_gpu_bus(gpu, message()), CKGEN_OK);
+  EXPECT_STREQ(text, "");
+}
+
 }  // namespace test_c_api_gpu_hip

@@ -54,11 +54,9 @@ class CudaTest : public ::testing::Test {
     find(fail, "mock_cuda_fail");
     find(enter, "mock_cuda_enter");
     find(renew_streams, "mock_cuda_renew_streams");
-    find(capture, "mock_cuda_capture");
   }
   void TearDown() override {
     fail("", 0);
-    capture(false);
     enter(-1);
   }
 
@@ -99,7 +97,6 @@ class CudaTest : public ::testing::Test {
   decltype(&mock_cuda_fail) fail;
   decltype(&mock_cuda_enter) enter;
   decltype(&mock_cuda_renew_streams) renew_streams;
-  decltype(&mock_cuda_capture) capture;
   tiny::Code code;
   std::vector<std::uint16_t> operands = std::vector<std::uint16_t>(64);
   std::vector<std::uint16_t> c = std::vector<std::uint16_t>(kM * kN, 0xffff);
@@ -344,10 +341,13 @@ TEST_F(CudaTest, WorkspaceIsOfAStreamAndNotOfItsAddress) {
   EXPECT_EQ(memory(own), mine);
   EXPECT_EQ(counts().frees, before + 1);
   renew_streams();
-  capture(true);
+  const detail::GpuRuntime& runtime = *detail::runtime_of(device);
+  ASSERT_TRUE(runtime.begin_capture(&one).ok());
   EXPECT_NE(memory(&one), nullptr);
   EXPECT_EQ(counts().frees, before + 1) << "a stream that is captured is not asked, and frees nothing";
-  capture(false);
+  void* graph = nullptr;
+  ASSERT_TRUE(runtime.end_capture(&one, &graph).ok());
+  EXPECT_TRUE(runtime.release_graph(graph).ok());
   fail("cuStreamGetId", 400);
   detail::WorkspacePool::Lease lease;
   EXPECT_EQ(pool.acquire(device, &one, 1, lease).code, StatusCode::invalid_argument);

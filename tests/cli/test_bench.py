@@ -90,6 +90,13 @@ def test_flags_go_before_the_environment_and_that_before_defaults(bad: Bad, monk
 
 
 @pytest.mark.cpp
+def test_graphs_are_refused_on_a_cpu(bad: Bad) -> None:
+    refused = run(*GEMM, *SHAPE, "--graph")
+    assert refused.exit_code == 2
+    assert f"--graph: {TARGET} is measured on this CPU, and only GPUs replay graphs" in refused.stderr
+
+
+@pytest.mark.cpp
 def test_a_tolerance_takes_the_place_of_bounds(bad: Bad) -> None:
     words = (*GEMM, *SHAPE, *SOON, *kernels(bad, "gives_garbage"))
     assert as_json(*words, "--verify-tol", "0.5")["rows"][0]["status"] == "ok"

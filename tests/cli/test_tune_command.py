@@ -203,13 +203,18 @@ def test_a_journal_is_gone_on_with_only_where_that_is_asked(fake: OfSignature) -
 def test_what_is_hot_or_cold_is_asked_said_in_each_row_and_not_mixed(fake: OfSignature) -> None:
     ok(*TUNE)
     assert fake.seen["conditions"] == Conditions()  # type: ignore[attr-defined]
-    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=3 flush=False tolerance=None"}
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=3 flush=False tolerance=None graph=False"}
     fake.conditions = Conditions(flush=True)
     mixed = run(*TUNE, "--resume", "--flush")
     assert (mixed.exit_code, fake.seen["conditions"]) == (2, fake.conditions)  # type: ignore[attr-defined]
-    assert "times of this library under 'warmup=50 rotating=3 flush=False tolerance=None'" in mixed.stderr
+    assert "times of this library under 'warmup=50 rotating=3 flush=False tolerance=None graph=False'" in mixed.stderr
     ok(*TUNE, "--flush", "--journal", "cold.jsonl")
-    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=0 flush=True tolerance=None"}
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=0 flush=True tolerance=None graph=False"}
+    fake.conditions = Conditions(graph=True)
+    assert run(*TUNE, "--resume", "--graph", "--journal", "cold.jsonl").exit_code == 2
+    ok(*TUNE, "--graph", "--journal", "graph.jsonl")
+    assert fake.seen["conditions"] == fake.conditions  # type: ignore[attr-defined]
+    assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=0 flush=False tolerance=None graph=True"}
     gpu = Target("sm_90a", 132)
     assert [conditions_on(gpu).flush, conditions_on(gpu, 1).flush, conditions_on(gpu, flush=False).flush] == [
         True, False, False,
@@ -237,6 +242,13 @@ def test_shards_write_one_table_together(fake: OfSignature) -> None:
     joined = as_json(*TUNE, *journals)
     assert (joined["measured"], joined["known"]) == (0, whole["measured"])
     assert Path("t.csv").read_bytes() == expected
+
+
+def test_a_shard_without_problems_says_so_and_does_nothing(fake: OfSignature) -> None:
+    done = run(*TUNE, "--shard", "900/900")
+    assert done.exit_code == 0
+    assert "note: part 900/900 has no problem: there are fewer ladders of M than parts" in done.stderr
+    assert not Path("t.csv").exists()
 
 
 def test_all_shards_have_one_library(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,7 +400,7 @@ def test_every_candidate_is_in_the_journal(fake: OfSignature) -> None:
     document = as_json(*TUNE)
     held = read_journals([Path("t.csv.journal.jsonl")])
     assert len(held.records) == document["measured"]
-    assert [one.conditions for one in held.headers] == ["warmup=50 rotating=3 flush=False tolerance=None"]
+    assert [one.conditions for one in held.headers] == ["warmup=50 rotating=3 flush=False tolerance=None graph=False"]
     assert {one.measured.candidate.instance for one in held.records} == {
         f"{signature}_host_{blocks}_t0"
         for signature in ("gemm_bf16_rcr", "gemm_fp16_rcr", "moe_bf16_rcr_layer_gated_epi_silu")

@@ -3,13 +3,16 @@ millisecond."""
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from ckgen.measure import environment
 from ckgen.measure.conditions import Conditions
 from ckgen.measure.model import Candidate, Effort, MeasureStatus
+from ckgen.measure.rows import Setting
 from ckgen.model.errors import CkgenError
 from device_library import OnDevice, build_on_device
 
@@ -58,19 +61,41 @@ def test_kernels_that_misbehave_are_rows_and_the_others_are_measured(device: OnD
         assert (act, one.status) == (act, status) and reason in one.reason
 
 
-@pytest.mark.parametrize("conditions", [Conditions(warmup=2, flush=True), Conditions(warmup=2, rotating=3)])
-def test_caches_are_swept_by_reading_or_operands_take_turns(device: OnDevice, conditions: Conditions) -> None:
+@pytest.mark.parametrize(
+    ("conditions", "sets", "us"),
+    [
+        (Conditions(warmup=2, flush=True), 1, 1000.0),
+        (Conditions(warmup=2, rotating=3, graph=True), 3, 500.0),
+        (Conditions(warmup=2, flush=True, graph=True), 1, 500.0),
+    ],
+)
+def test_caches_are_swept_or_operands_take_turns_call_by_call_or_in_a_graph(
+    device: OnDevice, conditions: Conditions, sets: int, us: float
+) -> None:
+    """A kernel of a graph takes the mock half as long."""
+    asked = (*device.good[:2], device.candidates["gives_garbage"])
     with device.measurer(conditions) as measurer:
-        found = measurer.compare(device.problem(), device.good[:1], (), BRIEF)
-    assert found.outcome(device.good[0]).median_us == 1000.0 and found.sets == (conditions.rotating or 1)
+        found = measurer.compare(device.problem(), asked, (), BRIEF)
+    assert [found.outcome(one).median_us for one in asked] == [us, us, 0.0] and found.sets == sets
 
 
-def test_each_of_several_gpus_has_a_process_of_its_own(device: OnDevice) -> None:
+@pytest.fixture
+def nvml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, source = tmp_path / "libfake.so", Path(__file__).with_name("fake_nvml.cpp")
+    subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    monkeypatch.setattr(environment, "_nvml", lambda: ctypes.CDLL(str(library)))
+
+
+@pytest.mark.usefixtures("nvml")
+def test_each_of_several_gpus_has_a_process_and_a_clock_of_its_own(device: OnDevice) -> None:
     """The mock's fifth is of the target too, its second is not."""
     with device.measurer(gpu=0) as first, device.measurer(gpu=4) as fifth, device.measurer(gpu=1) as other:
         found = [one.measure(device.problem(), device.good[:1], BRIEF)[0].status for one in (first, fifth)]
         assert found == [MeasureStatus.OK] * 2
-        assert [one.environment().device for one in (first, fifth)] == ["Mock 0", "NVIDIA H200"]
+        for one, name, number in ((first, "Mock 0", 0), (fifth, "NVIDIA H200", 4)):
+            told = Setting(one.environment(), one.conditions, BRIEF, device.library).document()
+            assert (told["device"], told["driver"]) == (name, "580.1, CUDA 13000")
+            assert (told["bus"], told["mhz"]) == (f"0000:1{number}:00.0", 1000.0 + number)
         with pytest.raises(CkgenError, match="sm_90a:132: the current GPU of this process"):
             other.measure(device.problem(), device.good[:1], BRIEF)
 

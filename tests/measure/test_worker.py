@@ -161,7 +161,7 @@ def test_what_is_timed_goes_on_using_its_workspace_when_another_needs_a_larger_o
         return room
 
     monkeypatch.setattr(loaded.memory, "workspace", workspace)
-    monkeypatch.setattr(loaded.dispatcher, "launcher", lambda plan, args, address: used.append(address))
+    monkeypatch.setattr(loaded.dispatcher, "launcher", lambda plan, args, address, stream: used.append(address))
 
     def trial() -> Trial:
         return Trial(loaded, bad.problem(), Conditions(), lambda word: None)

@@ -19,7 +19,7 @@ import pytest
 from ckgen.fuzz.case import Case
 from ckgen.measure.model import Candidate
 from ckgen.model.target import Target
-from ckgen.tune import run
+from ckgen.tune import run, ties
 from ckgen.tune.journal import Contents, Header, Journal
 from ckgen.tune.losses import losses
 from ckgen.tune.outcome import Outcome
@@ -116,6 +116,13 @@ def test_two_tunes_from_nothing_differ_in_two_per_cent_of_rows_at_most_and_lose_
     assert fmean(rates) <= 0.02, rates
     assert max(map(fmean, regrets)) <= 0.01
     assert max(max(one) for one in regrets) <= 0.04
+
+
+def test_where_time_ends_early_what_selection_takes_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ties, "MOST_TURNS", 3)
+    every = {seed: tunes(tmp_path, machine(seed)) for seed in MACHINES[:3]}
+    assert fmean(map(flips, every.values())) <= 0.04
+    assert fmean(fmean(lost(machine(seed), one)) for seed, found in every.items() for one in found) <= 0.005
 
 
 def test_where_selection_takes_nothing_ladders_agree_all_the_same(tmp_path: Path) -> None:

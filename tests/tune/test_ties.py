@@ -35,9 +35,16 @@ def winner(one: Contest, least_gain: float = 0.0) -> Candidate | None:
 
 def test_what_selection_takes_wins_where_it_is_equal_to_the_fastest() -> None:
     assert winner(contest(B, a=100, b=101.9)) == B
-    assert winner(contest(B, a=100, b=102.1)) == A
+    assert winner(contest(B, a=100, b=102.6)) == A
     assert winner(contest(None, a=100, b=101.9)) == A
     assert winner(contest(C, a=100, b=101.9)) == A, "it was not timed"
+
+
+def test_what_selection_takes_wins_as_long_as_it_is_in_doubt_whether_it_loses() -> None:
+    assert verdicts([contest(B, turns=1, a=100, b=104)]) == [Verdict(B, (A, B), is_certain=False)]
+    assert verdicts([contest(B, turns=1, a=100, b=105)]) == [Verdict(A, (A, B), is_certain=False)]
+    assert verdicts([contest(B, turns=MOST_TURNS, a=100, b=102.1)]) == [Verdict(B, is_certain=False)]
+    assert verdicts([contest(B, turns=MOST_TURNS, a=100, b=104)]) == [Verdict(A)]
 
 
 def test_what_selection_takes_wins_where_losses_vary_by_as_much_between_processes() -> None:
@@ -58,7 +65,7 @@ def test_what_selection_takes_wins_where_nothing_saves_enough() -> None:
     assert winner(contest(B, a=100, b=106), least_gain=0.05) == A
     # The ladder prefers `a`, which is equal to `c`, but saves less than 5 % of what selection takes.
     prefers_a = contest(a=100, c=150)
-    assert verdicts([contest(B, a=101, b=105.5, c=100), prefers_a], 0.05)[0].winner == C
+    assert verdicts([contest(B, a=101, b=106, c=100), prefers_a], 0.05)[0].winner == C
     assert verdicts([contest(B, a=101, b=108, c=100), prefers_a], 0.05)[0].winner == A
     assert winner(contest(B, a=100, b=900), least_gain=1) == B
 

@@ -12,6 +12,7 @@ from ckgen.cli.bench_problems import family_asked, problems_asked
 from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
+    GRAPH,
     PATH,
     ROTATING,
     build_only_option,
@@ -74,6 +75,7 @@ def _variable(name: str) -> dict[str, Any]:
     "--rotating", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=ROTATING,
     **_variable("ROTATING"),
 )  # fmt: skip
+@click.option("--graph", is_flag=True, help=GRAPH)
 @click.option("--seconds", type=click.FloatRange(0), default=2.5, show_default=True, metavar="N", help=_SECONDS)
 @click.option("--timeout", type=click.FloatRange(0.01), default=30.0, show_default=True, metavar="N", help=_TIMEOUT)
 @click.option("--verify-tol", type=click.FloatRange(0), metavar="X", help=_TOL)
@@ -130,7 +132,7 @@ def _bench(params: Mapping[str, Any], target: Target, ops: frozenset[str], probl
     )
     return Bench(
         Contents(target, tuple(sorted(ops)), tuple(signatures), tables, added),
-        Conditions(params["warmup"], params["rotating"], params["flush"], params["verify_tol"]),
+        Conditions(params["warmup"], params["rotating"], params["flush"], params["verify_tol"], params["graph"]),
         Limits(seconds=params["timeout"]),
         params["twins"],
         params["work"],

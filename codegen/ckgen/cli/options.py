@@ -94,6 +94,7 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
 
 
+GRAPH = "Time a GPU's calls in a graph that is replayed, not launched one by one."
 ROTATING = "Sets of operands in turn; 0: one that stays in the cache, or so many that none is found there."
 
 

@@ -12,6 +12,7 @@ import click
 from ckgen.cli.errors import Command
 from ckgen.cli.option_values import kernel_sets_of, one_target, tuning_or_shipped
 from ckgen.cli.options import (
+    GRAPH,
     PATH,
     ROTATING,
     build_only_option,
@@ -72,6 +73,7 @@ _WITHIN = "As few kernels as lose at most this to the best, as in 1%."
 @click.option("--within", metavar="P", help=_WITHIN)
 @click.option("--flush/--no-flush", default=None, help=_FLUSH)
 @click.option("--rotating", type=click.IntRange(0), default=0, show_default=True, metavar="N", help=ROTATING)
+@click.option("--graph", is_flag=True, help=GRAPH)
 @click.option("--prune", type=click.IntRange(1), metavar="N", help=_PRUNE)
 @click.option("--constants", type=PATH, metavar="JSON", help=_CONSTANTS)
 @click.option("--exhaustive", is_flag=True, help=_EXHAUSTIVE)
@@ -113,7 +115,11 @@ def command(**params: Any) -> int:
         from ckgen.tune.asked import shard_of
         from ckgen.tune.problems import shard
 
-        ladders = shard(ladders, shard_of(params["shard"]))
+        part = shard(ladders, shard_of(params["shard"]))
+        if ladders and not part:
+            say(f"note: part {params['shard']} has no problem: there are fewer ladders of M than parts")
+            return 0
+        ladders = part
     _say_modules(modules)
     if not ladders:
         raise UsageError("there is nothing to tune: no problem of the lists and tables is meant")
@@ -233,7 +239,8 @@ def _device(params: Mapping[str, Any], target: Target, signatures: Sequence[str]
     sets = kernel_sets_of(params["kernel_sets"], ops)
     tables, added = (tuple(path.absolute() for path in paths) for paths in (tuning, sets))
     contents = Contents(target, tuple(sorted(ops)), tuple(signatures), tables, added)
-    return Device(contents, conditions_on(target, params["rotating"], params["flush"]), params["work"])
+    conditions = conditions_on(target, params["rotating"], params["flush"], graph=params["graph"])
+    return Device(contents, conditions, params["work"])
 
 
 def _here(

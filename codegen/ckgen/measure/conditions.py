@@ -21,13 +21,15 @@ class Conditions:
 
     rotating: sets of operands that are used in turn; 0: by their bytes, so that what does not stay in the cache is
     never half in it. flush: the caches are emptied ahead of each call, a GPU's by reading. tolerance: the largest error
-    over the largest value that is right; None: every element within the bound that is derived for it.
+    over the largest value that is right; None: every element within the bound that is derived for it. graph: a GPU's
+    calls are timed in a graph that is replayed, rather than launched one by one.
     """
 
     warmup: int = 50
     rotating: int = 0
     flush: bool = False
     tolerance: float | None = None
+    graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Operands in the memory of a GPU, and its clock: events on its default stream."""
+"""Operands in the memory of a GPU, and its clocks: events on its stream, or in graphs of it."""
 
 from __future__ import annotations
 
@@ -53,16 +53,46 @@ class DeviceClock:
         return self._gpu.microseconds(self._begin, self._end) * 1e-6
 
 
-class DeviceMemory:
-    """See Memory."""
+class GraphClock:
+    """See Clock. The calls are nodes of a graph, and so are the events around them."""
 
-    def __init__(self, gpu: Gpu, cache: int) -> None:
+    most = 16
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._begin, self._end = gpu.event(), gpu.event()
+        self._node_begin, self._node_end = gpu.node(self._begin), gpu.node(self._end)
+
+    def seconds(self, calls: Sequence[Callable[[], object]], before: Callable[[], object] | None) -> float:
+        """See Clock."""
+        first, *rest = calls
+        ahead = before if before is not None else first
+        graph = self._gpu.capture((ahead, self._node_begin, *rest, self._node_end))
+        self._gpu.launch(graph)
+        self._gpu.synchronize()
+        return self._gpu.microseconds(self._begin, self._end) * 1e-6
+
+
+class DeviceMemory:
+    """See Memory. With `graphs` what is timed is replayed in them."""
+
+    def __init__(self, gpu: Gpu, cache: int, *, graphs: bool) -> None:
         self.gpu, self.cache = gpu, cache
-        self.clock = DeviceClock(gpu)
+        if graphs:
+            gpu.take_own_stream()
+        self.clock: DeviceClock | GraphClock = GraphClock(gpu) if graphs else DeviceClock(gpu)
+        self._sweep: Callable[[], object] | None = None
+
+    @property
+    def stream(self) -> int | None:
+        """See Memory."""
+        return self.gpu.stream
 
     def sweep_by(self, sweep: Callable[[], object]) -> None:
         """What reads several times the cache's bytes."""
-        self.clock.sweep = sweep
+        self._sweep = sweep
+        if isinstance(self.clock, DeviceClock):
+            self.clock.sweep = sweep
 
     def place(self, given: Given) -> DevicePlaced:
         """See Memory."""
@@ -74,9 +104,9 @@ class DeviceMemory:
 
     def flusher(self) -> Callable[[], object]:
         """See Memory."""
-        if self.clock.sweep is None:
+        if self._sweep is None:
             raise UsageError("--flush: the library has no plain GEMM of 16-bit types, by which a GPU's cache is swept")
-        return self.clock.sweep
+        return self._sweep
 
 
 class DeviceWorkspace:

@@ -65,10 +65,10 @@ def driver_of(runtime: str) -> str:
     return runtime
 
 
-def gpu_clock_mhz() -> float | None:
-    """That of the multiprocessors of NVIDIA's first device now; None where nobody says."""
+def gpu_clock_mhz(bus: str) -> float | None:
+    """That of the multiprocessors of NVIDIA's device there now; None where nobody says."""
     nvml, device, clock = _nvml(), ctypes.c_void_p(), ctypes.c_uint()
-    if nvml is None or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) != 0:
+    if nvml is None or nvml.nvmlDeviceGetHandleByPciBusId_v2(bus.encode(), ctypes.byref(device)) != 0:
         return None
     return float(clock.value) if nvml.nvmlDeviceGetClockInfo(device, 1, ctypes.byref(clock)) == 0 else None
 

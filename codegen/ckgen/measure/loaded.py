@@ -27,17 +27,20 @@ _MOST_SPLITS = 1 << 10
 class Loaded:
     """CkgenError where the library does not hold the instances of the plan. Not for several threads.
 
-    space: the plan of these contents, where it is there already.
+    space: the plan of these contents, where it is there already. graphs: a GPU's kernels are timed in them.
     """
 
-    def __init__(self, library: Path, name: str, contents: Contents, place: Place, space: Space | None = None) -> None:
+    def __init__(
+        self, library: Path, name: str, contents: Contents, place: Place, space: Space | None = None, *,
+        graphs: bool = False,
+    ) -> None:  # fmt: skip
         self.space: Space = space if space is not None else contents.space()
         self.library = RuntimeLibrary(library)
         self.digest = digest_of(library)
         has_code = [device_name(name)] if place is Place.DEVICE else []
         self.dispatcher: Dispatcher = self.library.dispatcher([name], Options(), has_code)
         self.device: Device = self._device(contents, place)
-        self.memory: Memory = HostMemory() if place is not Place.DEVICE else self._device_memory(contents)
+        self.memory: Memory = HostMemory() if place is not Place.DEVICE else self._device_memory(contents, graphs)
         self._target = str(contents.target)
         if apart := self.space.apart(self.dispatcher.instance_ids()):
             raise CkgenError(
@@ -50,9 +53,10 @@ class Loaded:
         return isinstance(self.memory, DeviceMemory)
 
     def device_words(self) -> dict[str, str]:
-        """The product's name and its driver."""
-        driver = self.memory.gpu.driver if isinstance(self.memory, DeviceMemory) else ""
-        return {"name": self.device.brand or str(self.device), "driver": driver}
+        """The product's name, its driver, and where it is on the machine's bus."""
+        gpu = self.memory.gpu if isinstance(self.memory, DeviceMemory) else None
+        driver, bus = (gpu.driver, gpu.bus) if gpu is not None else ("", "")
+        return {"name": self.device.brand or str(self.device), "driver": driver, "bus": bus}
 
     def decision(self, case: Case) -> Decision:
         """What Python says of a case; UsageError where its signature means nothing or its target is another."""
@@ -85,8 +89,9 @@ class Loaded:
         powers = (1 << power for power in range(max(most, 1).bit_length()))
         return tuple(splits for splits in powers if query.refusal(instance, splits) is None)
 
-    def _device_memory(self, contents: Contents) -> DeviceMemory:
-        memory = DeviceMemory(self.library.gpu(self.device), cache_bytes(self.space.archs[contents.target.gfx]))
+    def _device_memory(self, contents: Contents, graphs: bool) -> DeviceMemory:
+        cache = cache_bytes(self.space.archs[contents.target.gfx])
+        memory = DeviceMemory(self.library.gpu(self.device), cache, graphs=graphs)
         if (sweep := sweep_of(self.library, self.dispatcher, self.device, self.space, memory)) is not None:
             memory.sweep_by(sweep)
         return memory

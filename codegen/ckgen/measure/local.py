@@ -95,6 +95,8 @@ def local_measurer(
     UsageError where the target does not run here; errors as build_runtime's.
     """
     place = demand_place(target, twins=twins)
+    if conditions is not None and conditions.graph and place is not Place.DEVICE:
+        raise UsageError(f"--graph: {target} is measured on this CPU, and only GPUs replay graphs")
     contents = Contents(
         target,
         tuple(sorted(set(ops))),
@@ -165,7 +167,8 @@ class LocalMeasurer:
         if self._place is not Place.DEVICE:
             return found
         told = self._answer("device", None)
-        return replace(found, device=told["name"], driver=driver_of(told["driver"]), threads=1)
+        driver = driver_of(told["driver"])
+        return replace(found, device=told["name"], driver=driver, threads=1, bus=told["bus"])
 
     def candidates(self, problem: Case) -> tuple[Candidate, ...]:
         """See Measurer; UsageError for a problem that means nothing."""

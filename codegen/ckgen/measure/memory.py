@@ -69,6 +69,11 @@ class Memory(Protocol):
         """None where calls are done when they return."""
         ...
 
+    @property
+    def stream(self) -> int | None:
+        """The address of that on which kernels are timed; None: the default one."""
+        ...
+
     def place(self, given: Given) -> Placed:
         """Of one problem's data."""
         ...
@@ -88,6 +93,7 @@ class HostMemory:
     def __init__(self) -> None:
         self.cache = last_level_cache()
         self.clock: Clock | None = None
+        self.stream: int | None = None
 
     def place(self, given: Given) -> HostPlaced:
         """See Memory."""

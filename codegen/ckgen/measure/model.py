@@ -86,13 +86,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where it ran: the device's name, its target, driver (empty on a CPU), threads, and versions by name."""
+    """Where it ran: the device's name, its target, driver (empty on a CPU), threads, and versions by name.
+
+    bus: where a GPU is on its machine's; empty where nobody says.
+    """
 
     device: str
     target: str
     driver: str
     threads: int
     versions: tuple[tuple[str, str], ...]
+    bus: str = ""
 
 
 class Measurer(Protocol):

@@ -33,10 +33,11 @@ class Setting:
     def document(self) -> dict[str, Any]:
         """By names of columns; the load is that of now."""
         where = asdict(self.environment) | {"versions": dict(self.environment.versions)}
-        how = {name: getattr(self.conditions, name) for name in ("warmup", "rotating", "flush")}
+        how = {name: getattr(self.conditions, name) for name in ("warmup", "rotating", "flush", "graph")}
         load = round(os.getloadavg()[0], 2)
         is_gpu = bool(self.environment.driver)
-        clock = {"governor": "", "mhz": gpu_clock_mhz()} if is_gpu else {"governor": governor(), "mhz": clock_mhz()}
+        mhz = gpu_clock_mhz(self.environment.bus) if is_gpu else clock_mhz()
+        clock = {"governor": "" if is_gpu else governor(), "mhz": mhz}
         clocks = {**clock, "load": load}
         return {**where, "flags": build_flags(self.library), **clocks, **how, "repeat": self.effort.most}
 

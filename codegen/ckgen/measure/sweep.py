@@ -36,7 +36,8 @@ def sweep_of(
     buffers = [memory.gpu.buffer(size * count) for count in (shape.m * shape.k, shape.n * shape.k, shape.m * shape.n)]
     workspace = memory.gpu.buffer(plan.workspace_size)
     a, b, c = (one.address for one in buffers)
-    launch = dispatcher.launcher(plan, packed_args(signature.layout, shape, a=a, b=b, c=c), workspace.address)
+    args = packed_args(signature.layout, shape, a=a, b=b, c=c)
+    launch = dispatcher.launcher(plan, args, workspace.address, memory.stream)
 
     def sweep(kept: object = (buffers, workspace)) -> None:
         launch()

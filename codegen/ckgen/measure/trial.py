@@ -126,7 +126,7 @@ class Trial:
         if self._rooms[-1].size < ready.plan.workspace_size:
             self._rooms.append(memory.workspace(ready.plan.workspace_size))
         room, launcher = self._rooms[-1], self._loaded.dispatcher.launcher
-        calls = tuple(launcher(ready.plan, one.args, room.address) for one in self._timed_on(data))
+        calls = tuple(launcher(ready.plan, one.args, room.address, memory.stream) for one in self._timed_on(data))
         return Body(calls, rest, self._flush, self._seconds.get(candidate), memory.clock)
 
     def _timed_on(self, data: str) -> list[Placing]:

@@ -140,13 +140,14 @@ def _answer(library: Path, name: str, contents: Contents, space: Space, settings
     def tell(message: Mapping[str, Any]) -> None:
         answers.write(json.dumps(message) + "\n")
 
+    conditions = Conditions(**settings["conditions"])
     try:
-        loaded = Loaded(library, name, contents, Place(settings["place"]), space)
+        loaded = Loaded(library, name, contents, Place(settings["place"]), space, graphs=conditions.graph)
     except CkgenError as error:
         sys.stderr.write(str(error))
         return 1
     answers.write(f"{READY} {loaded.digest}\n")
-    worker = Worker(loaded, Conditions(**settings["conditions"]), tell)
+    worker = Worker(loaded, conditions, tell)
     for line in sys.stdin:
         try:
             worker.answer(json.loads(line))

@@ -57,7 +57,7 @@ class Abi:
         for name, arguments in FUNCTIONS.items():
             function = getattr(library, f"ckgen_{name}")
             function.restype, function.argtypes = c_int32, (*arguments, Message)
-        for handle in ("registry", "device", "dispatcher", "plan", "groups", "event"):
+        for handle in ("registry", "device", "dispatcher", "plan", "groups", "event", "graph"):
             getattr(library, f"ckgen_{handle}_destroy").argtypes = (c_void_p,)
         library.ckgen_explain.argtypes = (c_void_p, c_void_p, POINTER(ProblemStruct), Message, POINTER(c_size_t))
         library.ckgen_registry_json.argtypes = (c_void_p, Message, POINTER(c_size_t))

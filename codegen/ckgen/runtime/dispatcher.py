@@ -215,11 +215,11 @@ class Dispatcher(Handle):
         else:
             self._abi.call(f"run{word}", self.handle, plan.handle, byref(args), workspace, stream)
 
-    def launcher(self, plan: Plan, args: Args, workspace: int) -> Callable[[], None]:
+    def launcher(self, plan: Plan, args: Args, workspace: int, stream: int | None = None) -> Callable[[], None]:
         """What runs the plan as `run` does, again and again, with the least time of this thread. It keeps the plan and
         the arguments."""
         word, kept = _run_word(args), (self, plan)
-        return self._abi.caller(f"run{word}", self.handle, plan.handle, byref(args), workspace, None, keep=kept)
+        return self._abi.caller(f"run{word}", self.handle, plan.handle, byref(args), workspace, stream, keep=kept)
 
     def bench(self, plan: Plan, args: Args, warmup: int = -1, runs: int = -1) -> Timing:
         """The median of timed runs; below 0: CK_TILE_BENCH_WARMUP or CK_TILE_BENCH_REPEAT, else 50 and 100."""

@@ -19,10 +19,10 @@ _BEGUN = 0.75
 """Of a problem's share, for what a rung verifies and times before it begins no further candidate. Only the first
 verifies much, and what it leaves is enough for the others."""
 _LEAST_SHARE = 0.5
-"""Seconds of a problem's share at least: where a budget is too small for all problems, it tunes those that it reaches,
-rather than time a candidate of each."""
+"""Seconds of a problem's share at least, also of what would be kept for doubt: where a budget is too small for all
+problems, it tunes those that it reaches, rather than time a candidate of each."""
 _LEAST = 0.001
-"""Seconds of a limit, which is none where it is 0."""
+"""Seconds of a limit, which is none where it is 0; so few are no time."""
 _BEYOND = 0.02
 """Of the budget, in which what was begun within it may end."""
 
@@ -47,8 +47,11 @@ class Budget:
 
     @property
     def left(self) -> float | None:
-        """Seconds."""
-        return max(self._ends - time.monotonic(), 0.0) if self._ends is not None else None
+        """Seconds; 0 where they are too few for anything."""
+        if self._ends is None:
+            return None
+        seconds = self._ends - time.monotonic()
+        return seconds if seconds > _LEAST else 0.0
 
     @property
     def part_done(self) -> float | None:
@@ -70,8 +73,9 @@ class Budget:
         if left is None or seconds is None:
             return None
         kept = 0.0 if self._is_exhaustive else _FOR_DOUBT * seconds
-        there = max(left - (kept if kept >= _LEAST_FOR_DOUBT else 0.0), 0.0)
-        return max(there / max(problems, 1), min(_LEAST_SHARE, there))
+        kept = min(kept if kept >= _LEAST_FOR_DOUBT else 0.0, max(left - _LEAST_SHARE * problems, 0.0))
+        there = max(left - kept, 0.0)
+        return max(there / max(problems, 1), min(_LEAST_SHARE, there)) if there > _LEAST else 0.0
 
     def of_rung(self, rung: Rung, share: float | None) -> Effort:
         """The rung's effort within a problem's share."""

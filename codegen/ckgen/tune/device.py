@@ -17,10 +17,12 @@ from ckgen.tune.journal import GPU_WORD, Header
 from ckgen.tune.usual import UsualSelection
 
 
-def conditions_on(target: Target, rotating: int = 0, flush: bool | None = None) -> Conditions:
+def conditions_on(
+    target: Target, rotating: int = 0, flush: bool | None = None, *, graph: bool = False
+) -> Conditions:  # fmt: skip
     """Where neither is said, a GPU's caches are emptied ahead of each call, as other layers' weights empty them."""
     is_cold = target.gfx not in CPU_LEVELS and not rotating
-    return Conditions(rotating=rotating, flush=is_cold if flush is None else flush)
+    return Conditions(rotating=rotating, flush=is_cold if flush is None else flush, graph=graph)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,8 @@ def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict
     """The winners of a ladder's problems.
 
     What selection takes anyway wins where it is equal to the fastest, or where that saves a part of its time less than
-    `least_gain` only, or no more than the ladder's losses vary from process to process. Else of the candidates that
+    `least_gain` only, or no more than the ladder's losses vary from process to process; and as long as that is in
+    doubt. Else of the candidates that
     are equal to the fastest, and better than that by as much, the one that loses least in the mean of the ladder, in
     steps, and of these the first by name: so neighbours agree, and so does another tune.
     """
@@ -138,7 +139,7 @@ class _Examined:
             assert selected is not None
             tolerance = max(TIE, anyway, min(_UNSTEADY * self._usual(of[selected]), _MOST_UNSTEADY))
             unsure |= self._unsure(selected, tolerance)
-            if of[selected].value <= tolerance:
+            if of[selected].value <= tolerance or self._may_be_equal(selected, tolerance):
                 return self._end(selected, unsure)
             tolerance = min(TIE, of[selected].value - anyway)
         for one in ranked:
@@ -166,6 +167,11 @@ class _Examined:
             if -beyond < margin:
                 found |= {one, other}
         return found
+
+    def _may_be_equal(self, one: Candidate, tolerance: float) -> bool:
+        """Whether it loses to none by standard errors enough beyond the tolerance."""
+        found = (self._contest.loss_to(one, other) for other in self._found.of if other != one)
+        return all(loss is None or loss.value - tolerance < _CERTAIN * self._error(loss) for loss in found)
 
     def _error(self, loss: Loss) -> float:
         """The standard error of a loss."""

@@ -25,6 +25,16 @@ constexpr unsigned kCudaClusterDimension = 4;  // CUlaunchAttributeID
 constexpr unsigned kCudaDefaultEvent = 0;
 constexpr std::uintptr_t kCudaLegacyStream = 1;
 
+constexpr GraphCalls kCudaGraphs{{"cuStreamCreate"},
+                                 {"cuStreamDestroy_v2"},
+                                 {"cuStreamBeginCapture_v2"},
+                                 {"cuStreamEndCapture"},
+                                 {"cuGraphInstantiateWithFlags"},
+                                 {"cuGraphDestroy"},
+                                 {"cuEventRecordWithFlags"},
+                                 {"cuGraphLaunch"},
+                                 {"cuGraphExecDestroy"}};
+
 using Address = std::uint64_t;  // CUdeviceptr
 
 struct LaunchAttribute {  // CUlaunchAttribute
@@ -66,6 +76,7 @@ class CudaRuntime final : public OpenedRuntime {
   Status upload(void* to, const void* from, std::size_t bytes) const noexcept override;
   Status download(void* to, const void* from, std::size_t bytes) const noexcept override;
   Status driver(int& version) const noexcept override;
+  Status bus(int id, BusName& out) const noexcept override;
   Status load_module(const void* image, void** module) const noexcept override;
   Status unload_module(void* module) const noexcept override;
   Status kernel(void* module, const char* symbol, void** function) const noexcept override;
@@ -110,6 +121,7 @@ class CudaRuntime final : public OpenedRuntime {
   int (*to_host_)(void*, Address, std::size_t) = nullptr;
   int (*driver_version_)(int*) = nullptr;
   int (*device_name_)(char*, int, int) = nullptr;
+  int (*device_bus_)(char*, int, int) = nullptr;
   int (*module_load_)(void**, const void*) = nullptr;
   int (*module_unload_)(void*) = nullptr;
   int (*module_function_)(void**, void*, const char*) = nullptr;
@@ -128,7 +140,7 @@ class CudaRuntime final : public OpenedRuntime {
                             unsigned) = nullptr;
 };
 
-CudaRuntime::CudaRuntime() noexcept {
+CudaRuntime::CudaRuntime() noexcept : OpenedRuntime(kCudaGraphs) {
   const char* path = std::getenv("CKGEN_CUDA_LIBRARY");
   const bool named = path != nullptr && *path != '\0';
   void* library = dlopen(named ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -141,6 +153,7 @@ CudaRuntime::CudaRuntime() noexcept {
 }
 
 bool CudaRuntime::resolve(void* library) noexcept {
+  find_graphs(library);
   return find(library, "cuInit", init_) && find(library, "cuCtxGetCurrent", context_) &&
          find(library, "cuCtxGetDevice", context_device_) &&
          find(library, "cuDevicePrimaryCtxRetain", retain_primary_) && find(library, "cuCtxSetCurrent", set_context_) &&
@@ -150,8 +163,8 @@ bool CudaRuntime::resolve(void* library) noexcept {
          find(library, "cuMemAlloc_v2", malloc_) && find(library, "cuMemFree_v2", free_) &&
          find(library, "cuMemcpyHtoD_v2", to_device_) && find(library, "cuMemcpyDtoH_v2", to_host_) &&
          find(library, "cuDriverGetVersion", driver_version_) && find(library, "cuDeviceGetName", device_name_) &&
-         find(library, "cuModuleLoadData", module_load_) && find(library, "cuModuleUnload", module_unload_) &&
-         find(library, "cuModuleGetFunction", module_function_) &&
+         find(library, "cuDeviceGetPCIBusId", device_bus_) && find(library, "cuModuleLoadData", module_load_) &&
+         find(library, "cuModuleUnload", module_unload_) && find(library, "cuModuleGetFunction", module_function_) &&
          find(library, "cuFuncGetAttribute", function_attribute_) &&
          find(library, "cuFuncSetAttribute", set_function_attribute_) && find(library, "cuLaunchKernelEx", launch_) &&
          find(library, "cuMemsetD8Async", memset_) && find(library, "cuMemsetD2D8Async", memset_2d_) &&
@@ -254,6 +267,11 @@ Status CudaRuntime::download(void* to, const void* from, std::size_t bytes) cons
 Status CudaRuntime::driver(int& version) const noexcept {
   if (!status_.ok()) return status_;
   return done("cuDriverGetVersion", driver_version_(&version));
+}
+
+Status CudaRuntime::bus(int id, BusName& out) const noexcept {
+  if (!status_.ok()) return status_;
+  return done("cuDeviceGetPCIBusId", device_bus_(out, sizeof out, id));
 }
 
 Status CudaRuntime::load_module(const void* image, void** module) const noexcept {

@@ -14,6 +14,11 @@ constexpr std::size_t kArchNameOffset = 1160;
 constexpr std::size_t kArchNameSize = 256;
 constexpr int kMultiprocessorCount = 63;
 
+constexpr GraphCalls kHipGraphs{
+    {"hipStreamCreateWithFlags"},     {"hipStreamDestroy"}, {"hipStreamBeginCapture"},   {"hipStreamEndCapture"},
+    {"hipGraphInstantiateWithFlags"}, {"hipGraphDestroy"},  {"hipEventRecordWithFlags"}, {"hipGraphLaunch"},
+    {"hipGraphExecDestroy"}};
+
 // hipMemcpyKind.
 constexpr int kToDevice = 1;
 constexpr int kToHost = 2;
@@ -38,6 +43,7 @@ class HipRuntime final : public OpenedRuntime {
   Status upload(void* to, const void* from, std::size_t bytes) const noexcept override;
   Status download(void* to, const void* from, std::size_t bytes) const noexcept override;
   Status driver(int& version) const noexcept override;
+  Status bus(int id, BusName& out) const noexcept override;
   Status load_module(const void* image, void** module) const noexcept override;
   Status unload_module(void* module) const noexcept override;
   Status kernel(void* module, const char* symbol, void** function) const noexcept override;
@@ -59,6 +65,7 @@ class HipRuntime final : public OpenedRuntime {
   int (*free_)(void*) = nullptr;
   int (*copy_)(void*, const void*, std::size_t, int) = nullptr;
   int (*driver_version_)(int*) = nullptr;
+  int (*device_bus_)(char*, int, int) = nullptr;
   int (*module_load_)(void**, const void*) = nullptr;
   int (*module_unload_)(void*) = nullptr;
   int (*module_function_)(void**, void*, const char*) = nullptr;
@@ -73,7 +80,7 @@ class HipRuntime final : public OpenedRuntime {
   int (*event_elapsed_)(float*, void*, void*) = nullptr;
 };
 
-HipRuntime::HipRuntime() noexcept {
+HipRuntime::HipRuntime() noexcept : OpenedRuntime(kHipGraphs) {
   const char* path = std::getenv("CKGEN_HIP_LIBRARY");
   const bool named = path != nullptr && *path != '\0';
   void* library = dlopen(named ? path : "libamdhip64.so", RTLD_NOW | RTLD_LOCAL);
@@ -96,7 +103,9 @@ HipRuntime::HipRuntime() noexcept {
       find(library, "hipMemset2DAsync", memset_2d_) && find(library, "hipEventCreate", event_create_) &&
       find(library, "hipEventDestroy", event_destroy_) && find(library, "hipEventRecord", event_record_) &&
       find(library, "hipEventSynchronize", event_synchronize_) && find(library, "hipEventElapsedTime", event_elapsed_);
-  find(library, "hipDriverGetVersion", driver_version_);  // nothing needs it
+  find(library, "hipDriverGetVersion", driver_version_);  // nothing needs these
+  find(library, "hipDeviceGetPCIBusId", device_bus_);
+  find_graphs(library);
   if (!found) status_ = Status::error(StatusCode::no_device, "the HIP runtime is not ROCm 6 or newer: %s", dlerror());
 }
 
@@ -169,6 +178,12 @@ Status HipRuntime::driver(int& version) const noexcept {
   if (!status_.ok()) return status_;
   version = 0;
   return driver_version_ == nullptr ? Status::success() : done("hipDriverGetVersion", driver_version_(&version));
+}
+
+Status HipRuntime::bus(int id, BusName& out) const noexcept {
+  if (!status_.ok()) return status_;
+  out[0] = '\0';
+  return device_bus_ == nullptr ? Status::success() : done("hipDeviceGetPCIBusId", device_bus_(out, sizeof out, id));
 }
 
 Status HipRuntime::load_module(const void* image, void** module) const noexcept {

@@ -5,16 +5,49 @@
 
 #include <array>
 #include <mutex>
+#include <type_traits>
 
 #include "src/gpu/runtime.hpp"
 
 namespace ckgen::inline v1::detail {
 
+/// A function of a vendor, by the name that messages have of it; null where the library has none.
+template <class... Arguments>
+struct NamedCall {
+  const char* name;
+  int (*call)(Arguments...) = nullptr;
+};
+
+/// Of streams, captures and graphs, which CUDA and HIP give the same arguments.
+struct GraphCalls {
+  NamedCall<void**, unsigned> create_stream;
+  NamedCall<void*> release_stream;
+  NamedCall<void*, int> begin_capture;
+  NamedCall<void*, void**> end_capture;
+  NamedCall<void**, void*, unsigned long long> instantiate;
+  NamedCall<void*> release_captured;
+  NamedCall<void*, void*, unsigned> record;
+  NamedCall<void*, void*> launch;
+  NamedCall<void*> release;
+};
+
 /// A runtime whose functions were found in an opened library, or not. Thread-safe.
 class OpenedRuntime : public GpuRuntime {
+ public:
+  Status create_stream(void** stream) const noexcept final;
+  Status release_stream(void* stream) const noexcept final;
+  Status begin_capture(void* stream) const noexcept final;
+  Status end_capture(void* stream, void** graph) const noexcept final;
+  Status capture_event(void* event, void* stream) const noexcept final;
+  Status launch_graph(void* graph, void* stream) const noexcept final;
+  Status release_graph(void* graph) const noexcept final;
+
  protected:
-  OpenedRuntime() noexcept : status_(Status::success()) {}
+  explicit OpenedRuntime(const GraphCalls& names) noexcept : status_(Status::success()), graphs_(names) {}
   ~OpenedRuntime() = default;
+
+  /// What of streams and graphs a library has: nothing else needs them.
+  void find_graphs(void* library) noexcept;
 
   /// A function of a library; false where it has none of that name.
   template <class Function>
@@ -61,6 +94,14 @@ class OpenedRuntime : public GpuRuntime {
   Status status_;  // whether the library was found; its message says what the loader answered
 
  private:
+  template <class... Arguments>
+  Status asked(const NamedCall<Arguments...>& of, std::type_identity_t<Arguments>... arguments) const noexcept {
+    if (!status_.ok()) return status_;
+    if (of.call == nullptr) return Status::error(StatusCode::unsupported, "the %s library has no %s", name(), of.name);
+    return done(of.name, of.call(arguments...));
+  }
+
+  GraphCalls graphs_;
   static constexpr int kMostDevices = 64;
 
   mutable std::mutex mutex_;

@@ -19,6 +19,8 @@ struct GpuProperties {
   char product[64];  // its name, as the vendor sells it; empty where the runtime does not say
 };
 
+using BusName = char[32];
+
 /// One per process and vendor, opened at first use; nothing is linked, and a machine without it is a plain answer.
 /// Thread-safe. Every Status names the call that failed. Devices, modules, kernels and streams are the vendor's own.
 class GpuRuntime {
@@ -45,6 +47,8 @@ class GpuRuntime {
   virtual Status download(void* to, const void* from, std::size_t bytes) const noexcept = 0;
   /// The version of the driver as the vendor counts, 13000 of CUDA 13.0; 0 where it does not say.
   virtual Status driver(int& version) const noexcept = 0;
+  /// Where on the machine's bus a device is, as the vendor writes it; empty where it does not say.
+  virtual Status bus(int id, BusName& out) const noexcept = 0;
 
   /// `image`: a code object, which must outlive the module. Loads onto the thread's current device.
   virtual Status load_module(const void* image, void** module) const noexcept = 0;
@@ -61,6 +65,17 @@ class GpuRuntime {
   virtual Status record(void* event, void* stream) const noexcept = 0;
   /// Waits for `end`.
   virtual Status elapsed(void* begin, void* end, double& microseconds) const noexcept = 0;
+
+  /// A stream of the thread's current device, whose default stream waits for it and is waited for.
+  virtual Status create_stream(void** stream) const noexcept = 0;
+  virtual Status release_stream(void* stream) const noexcept = 0;
+  /// What the stream is told from here on is kept as a graph, and done when that is launched.
+  virtual Status begin_capture(void* stream) const noexcept = 0;
+  virtual Status end_capture(void* stream, void** graph) const noexcept = 0;
+  /// Into the graph that is captured: the event is recorded there at each launch of it.
+  virtual Status capture_event(void* event, void* stream) const noexcept = 0;
+  virtual Status launch_graph(void* graph, void* stream) const noexcept = 0;
+  virtual Status release_graph(void* graph) const noexcept = 0;
 
  protected:
   GpuRuntime() = default;

@@ -4,12 +4,17 @@
 
 #include <elf.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -29,6 +34,7 @@ constexpr int kNotInitialized = 3;
 constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
 constexpr int kNoBinaryForGpu = 209;
+constexpr int kIllegalState = 401;
 constexpr int kNotFound = 500;
 constexpr int kCaptureUnsupported = 900;
 constexpr int kModules = 64;
@@ -36,6 +42,7 @@ constexpr int kFunctions = 64;
 constexpr int kStatic = 1024;
 constexpr int kMost = 232448;
 constexpr int kUsual = 49152;
+constexpr std::size_t kArgs = 4096;
 
 struct Attribute {
   unsigned id;
@@ -62,15 +69,18 @@ struct MockFunction {
   int most_shared;
 };
 
+using Work = std::vector<std::function<void()>>;
+
 struct Record {
   std::mutex mutex;
+  std::map<void*, Work> captures;  // by stream
   bool initialized;
   MockModule modules[kModules];
   MockFunction functions[kFunctions];
   MockCudaCounts counts;
   std::uint64_t renewals = 0;
-  bool is_captured = false;
   MockCudaLaunch launch;
+  int replayed;  // of launches and clears
   char failing[40];
   int failure;
 
@@ -125,6 +135,20 @@ const char* text_in(const char* image, const char* wanted) {
     if (std::strcmp(at, wanted) == 0) return at;
   }
   return nullptr;
+}
+
+/// In half milliseconds; the record is locked.
+int now() {
+  return 2 * (record.counts.launches + record.counts.clears) - record.replayed;
+}
+
+/// Done now, or kept where the stream is captured; the record is locked.
+void submit(void* stream, std::function<void()> work) {
+  const auto capture = record.captures.find(stream);
+  if (capture != record.captures.end())
+    capture->second.push_back(std::move(work));
+  else
+    work();
 }
 
 /// What a call that needs a context answers: a test's code, or that there is none.
@@ -197,10 +221,10 @@ int cuStreamSynchronize(void*) {
   return refused("cuStreamSynchronize");
 }
 
-int cuStreamIsCapturing(void*, int* status) {
+int cuStreamIsCapturing(void* stream, int* status) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuStreamIsCapturing")) return code;
-  *status = record.is_captured ? 1 : 0;
+  *status = static_cast<int>(record.captures.count(stream));
   return 0;
 }
 
@@ -209,7 +233,7 @@ int cuStreamGetId(void* stream, unsigned long long* id) {
   thread_local const unsigned long long own = threads++;
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuStreamGetId")) return code;
-  if (record.is_captured) return kCaptureUnsupported;
+  if (record.captures.count(stream) != 0) return kCaptureUnsupported;
   const auto address = reinterpret_cast<std::uint64_t>(stream);
   *id = address == 2 ? own : address < 2 ? address : address + record.renewals;
   return 0;
@@ -251,6 +275,12 @@ int cuDriverGetVersion(int* version) {
 int cuDeviceGetName(char* name, int length, int device) {
   if (device < 0 || device >= seen().count) return kInvalidDevice;
   std::snprintf(name, static_cast<std::size_t>(length), "%s", seen().devices[device]->product);
+  return 0;
+}
+
+int cuDeviceGetPCIBusId(char* text, int length, int device) {
+  if (device < 0 || device >= seen().count) return kInvalidDevice;
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:1%td:00.0", seen().devices[device] - kDevices);
   return 0;
 }
 
@@ -306,7 +336,7 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
 }
 
 int cuLaunchKernelEx(const Config* config, void* function, void** params, void** extra) {
-  std::unique_lock lock(record.mutex);
+  const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuLaunchKernelEx")) return code;
   const MockFunction& kernel = *static_cast<const MockFunction*>(function);
   if (extra != nullptr || !kernel.module->live || kernel.module->device != current) return kInvalidValue;
@@ -330,33 +360,40 @@ int cuLaunchKernelEx(const Config* config, void* function, void** params, void**
   launch.aligned = reinterpret_cast<std::uintptr_t>(params[0]) % 128 == 0;
   std::strncpy(launch.symbol, kernel.symbol, sizeof launch.symbol - 1);
   std::memcpy(launch.args, params[0], sizeof launch.args);
-  ++record.counts.launches;
-  lock.unlock();
-  MockCudaRun run;
-  std::memcpy(&run, params[0], sizeof run);
-  if (run.magic == kMockCudaRun) run.kernel(params[0]);
+  std::array<unsigned char, kArgs> args;
+  std::memcpy(args.data(), params[0], kArgs);
+  submit(config->stream, [args] {
+    ++record.counts.launches;
+    MockCudaRun run;
+    std::memcpy(&run, args.data(), sizeof run);
+    if (run.magic == kMockCudaRun) run.kernel(args.data());
+  });
   return 0;
 }
 
-int cuMemsetD8Async(std::uint64_t memory, unsigned char value, std::size_t bytes, void*) {
+int cuMemsetD8Async(std::uint64_t memory, unsigned char value, std::size_t bytes, void* stream) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuMemsetD8Async")) return code;
-  std::memset(reinterpret_cast<void*>(memory), value, bytes);
-  ++record.counts.clears;
+  submit(stream, [=] {
+    std::memset(reinterpret_cast<void*>(memory), value, bytes);
+    ++record.counts.clears;
+  });
   return 0;
 }
 
 int cuMemsetD2D8Async(std::uint64_t memory, std::size_t pitch, unsigned char value, std::size_t width,
-                      std::size_t height, void*) {
+                      std::size_t height, void* stream) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuMemsetD2D8Async")) return code;
-  for (std::size_t row = 0; row < height; ++row)
-    std::memset(reinterpret_cast<char*>(memory) + row * pitch, value, width);
-  ++record.counts.clears;
+  submit(stream, [=] {
+    for (std::size_t row = 0; row < height; ++row)
+      std::memset(reinterpret_cast<char*>(memory) + row * pitch, value, width);
+    ++record.counts.clears;
+  });
   return 0;
 }
 
-// An event is the number of launches and clears before it; each of them takes a millisecond.
+// An event is a time in half milliseconds: of launches and clears before it each takes two, of a graph's one.
 int cuEventCreate(void** event, unsigned) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuEventCreate")) return code;
@@ -372,10 +409,19 @@ int cuEventDestroy_v2(void* event) {
   return 0;
 }
 
-int cuEventRecord(void* event, void*) {
+int cuEventRecord(void* event, void* stream) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuEventRecord")) return code;
-  *static_cast<int*>(event) = record.counts.launches + record.counts.clears;
+  if (record.captures.count(stream) != 0) return kInvalidValue;  // a node of the graph is wanted
+  *static_cast<int*>(event) = now();
+  return 0;
+}
+
+int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuEventRecordWithFlags")) return code;
+  if (flags != 1 || record.captures.count(stream) == 0) return kInvalidValue;
+  submit(stream, [event] { *static_cast<int*>(event) = now(); });
   return 0;
 }
 
@@ -386,7 +432,70 @@ int cuEventSynchronize(void*) {
 int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuEventElapsedTime")) return code;
-  *milliseconds = static_cast<float>(*static_cast<int*>(end) - *static_cast<int*>(begin));
+  *milliseconds = static_cast<float>(*static_cast<int*>(end) - *static_cast<int*>(begin)) / 2;
+  return 0;
+}
+
+int cuStreamCreate(void** stream, unsigned) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuStreamCreate")) return code;
+  *stream = new int();
+  ++record.counts.streams;
+  return 0;
+}
+
+int cuStreamDestroy_v2(void* stream) {
+  const std::lock_guard lock(record.mutex);
+  record.captures.erase(stream);
+  delete static_cast<int*>(stream);
+  --record.counts.streams;
+  return 0;
+}
+
+int cuStreamBeginCapture_v2(void* stream, int) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuStreamBeginCapture_v2")) return code;
+  return stream != nullptr && record.captures.emplace(stream, Work()).second ? 0 : kIllegalState;
+}
+
+int cuStreamEndCapture(void* stream, void** graph) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuStreamEndCapture")) return code;
+  const auto capture = record.captures.find(stream);
+  if (capture == record.captures.end()) return kIllegalState;
+  *graph = new Work(std::move(capture->second));
+  record.captures.erase(capture);
+  ++record.counts.graphs;
+  return 0;
+}
+
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuGraphInstantiateWithFlags")) return code;
+  *executable = new Work(*static_cast<Work*>(graph));
+  ++record.counts.graphs;
+  return 0;
+}
+
+int cuGraphDestroy(void* graph) {
+  const std::lock_guard lock(record.mutex);
+  delete static_cast<Work*>(graph);
+  --record.counts.graphs;
+  return 0;
+}
+
+int cuGraphExecDestroy(void* executable) {
+  return cuGraphDestroy(executable);
+}
+
+int cuGraphLaunch(void* executable, void*) {
+  const std::lock_guard lock(record.mutex);
+  if (const int code = refused("cuGraphLaunch")) return code;
+  for (const std::function<void()>& work : *static_cast<Work*>(executable)) {
+    const int before = record.counts.launches + record.counts.clears;
+    work();
+    record.replayed += record.counts.launches + record.counts.clears - before;
+  }
   return 0;
 }
 
@@ -401,11 +510,6 @@ int cuTensorMapEncodeTiled(void* map, unsigned type, std::uint32_t rank, void* a
   static_cast<unsigned char*>(map)[9] = static_cast<unsigned char>(rank);
   ++record.counts.maps;
   return 0;
-}
-
-void mock_cuda_capture(bool is_captured) {
-  const std::lock_guard lock(record.mutex);
-  record.is_captured = is_captured;
 }
 
 void mock_cuda_renew_streams() {

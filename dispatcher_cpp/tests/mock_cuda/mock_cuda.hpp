@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kMockCudaRun = 0x6d6f636b2072756e;
 struct MockCudaCounts {
   int inits, retains, loads, unloads, functions, limits, launches, clears, maps;
   int sequence;
-  int events;  // that live
+  int events, streams, graphs;  // that live
   int frees;
 };
 
@@ -36,8 +36,6 @@ MockCudaLaunch mock_cuda_last_launch();
 void mock_cuda_fail(const char* call, int code);
 /// From now on every address but those of the driver's own streams is another stream's than before.
 void mock_cuda_renew_streams();
-/// Whether streams are being captured from now on.
-void mock_cuda_capture(bool is_captured);
 /// Makes the device's primary context the thread's; -1: none.
 void mock_cuda_enter(int device);
 }

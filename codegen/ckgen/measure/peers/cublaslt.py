@@ -76,7 +76,9 @@ def device_offers(sets: Sequence[GemmArgsStruct], dtype: DType, gpu: Gpu) -> dic
     try:
         library = _opened(gpu)
         name = f"cuBLASLt {library.version}, first answer"
-        return {name: _body(library, sets, _TYPES[dtype])} if dtype in _TYPES else {name: f"is not asked for {dtype}"}
+        if dtype not in _TYPES:
+            return {name: f"is not asked for {dtype}"}
+        return {name: _body(library, sets, _TYPES[dtype], gpu.stream)}
     except (OSError, AttributeError, PeerRefused) as refused:
         return {"cublaslt": str(refused)}
 
@@ -94,7 +96,7 @@ def _opened(gpu: Gpu) -> _Library:
     raise OSError("; ".join(failures))
 
 
-def _body(library: _Library, sets: Sequence[GemmArgsStruct], dtype: int) -> Body:
+def _body(library: _Library, sets: Sequence[GemmArgsStruct], dtype: int, stream: int | None) -> Body:
     """In its own order of columns: Cᵀ = B · Aᵀ."""
     args = sets[0]
     what = library.made("MatmulDescCreate", _COMPUTE_FP32, _SCALE_FP32)
@@ -114,7 +116,7 @@ def _body(library: _Library, sets: Sequence[GemmArgsStruct], dtype: int) -> Body
     def call_of(of: GemmArgsStruct) -> Callable[[], object]:
         words = (
             library.handle, what, ctypes.addressof(one), of.b, b, of.a, a, ctypes.addressof(zero), of.c, c, of.c, c,
-            ctypes.addressof(answer), library.workspace.address, answer.workspace, None,
+            ctypes.addressof(answer), library.workspace.address, answer.workspace, stream,
         )  # fmt: skip
         kept = (one, zero, answer, of)
         return lambda kept=kept: library.call("Matmul", *words)  # type: ignore[misc]
