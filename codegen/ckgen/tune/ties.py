@@ -90,9 +90,9 @@ def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict
 
     What selection takes anyway wins where it is equal to the fastest, or where that saves a part of its time less than
     `least_gain` only, or no more than the ladder's losses vary from process to process; and as long as that is in
-    doubt. Else of the candidates that
-    are equal to the fastest, and better than that by as much, the one that loses least in the mean of the ladder, in
-    steps, and of these the first by name: so neighbours agree, and so does another tune.
+    doubt. Else of the candidates that are equal to the fastest, and better than that by as much, the one that loses
+    least in the mean of the ladder, in steps, and of these the first by name: so neighbours agree, and so does another
+    tune.
     """
     every = [one.losses for one in ladder]
     noise = _noise(every)
