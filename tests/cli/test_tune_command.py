@@ -208,6 +208,9 @@ def test_what_is_hot_or_cold_is_asked_said_in_each_row_and_not_mixed(fake: OfSig
     mixed = run(*TUNE, "--resume", "--flush")
     assert (mixed.exit_code, fake.seen["conditions"]) == (2, fake.conditions)  # type: ignore[attr-defined]
     assert "times of this library under 'warmup=50 rotating=3 flush=False tolerance=None graph=False'" in mixed.stderr
+    fake.conditions = Conditions(rotating=3)
+    ok(*TUNE, "--resume")  # what was refused has left nothing in the journal
+    fake.conditions = Conditions(flush=True)
     ok(*TUNE, "--flush", "--journal", "cold.jsonl")
     assert {one["conditions"] for one in rows()} == {"warmup=50 rotating=0 flush=True tolerance=None graph=False"}
     fake.conditions = Conditions(graph=True)

@@ -72,7 +72,7 @@ def test_kernels_that_misbehave_are_rows_and_the_others_are_measured(device: OnD
 def test_caches_are_swept_or_operands_take_turns_call_by_call_or_in_a_graph(
     device: OnDevice, conditions: Conditions, sets: int, us: float
 ) -> None:
-    """A kernel of a graph takes the mock half as long."""
+    """A kernel of a graph takes the mock half as long where the graph is replayed, but not at its first launch."""
     asked = (*device.good[:2], device.candidates["gives_garbage"])
     with device.measurer(conditions) as measurer:
         found = measurer.compare(device.problem(), asked, (), BRIEF)

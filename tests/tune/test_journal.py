@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +78,19 @@ def test_cut_at_any_byte_it_holds_every_whole_line_and_goes_on(tmp_path: Path) -
         assert not after.torn
         assert after.records[: len(found.records)] == found.records
         assert [one.measured.candidate.instance for one in after.records[len(found.records) :]] == ["c"]
+
+
+def test_a_run_that_keeps_nothing_leaves_the_journal_as_it_is(tmp_path: Path) -> None:
+    path, other = tmp_path / "j.jsonl", replace(HEADER, conditions="graph=True")
+    write(path, ("p", "first", measured("a")))
+    before = path.read_bytes()
+    with Journal(path, other) as journal:
+        journal.go_on(HEADER)
+    assert path.read_bytes() == before
+    with Journal(path, HEADER) as journal:
+        journal.go_on(other)
+        journal.asked("r", None)
+    assert read_journals([path]).headers == (HEADER, other)
 
 
 def test_every_line_is_on_disk_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -18,6 +19,10 @@ _BEFORE = 1024
 """Bytes of a buffer ahead of a matrix: its guard, and what its own alignment takes there."""
 _WHOLE, _END = 1 << 24, 1 << 22
 """Of an operand that is read, up to so many bytes are held against what they were; of a larger one its two ends."""
+_SWEEPS = (2, 4, 8, 16)
+"""Of so many the fewest that last longer than this thread takes to launch."""
+_SLOW = 0.75
+"""Where launching the sweeps alone takes this part of what they last, no number of them keeps a device busy."""
 
 
 def cache_bytes(arch: ArchSpec) -> int:
@@ -26,8 +31,8 @@ def cache_bytes(arch: ArchSpec) -> int:
 
 
 class DeviceClock:
-    """See Clock. Ahead of calls in a row the device is busy with reading other memory, so that this thread's launches
-    are all waiting when the first begins."""
+    """See Clock. Ahead of the calls the device is busy with reading other memory, so often that this thread's launches
+    are all waiting when the first begins; a sample for which it was not is taken again."""
 
     most = 16
 
@@ -35,26 +40,43 @@ class DeviceClock:
         self._gpu = gpu
         self._begin, self._end = gpu.event(), gpu.event()
         self._record_begin, self._record_end = gpu.recorder(self._begin), gpu.recorder(self._end)
+        self._lasts: float | None = None
         self.sweep: Callable[[], object] | None = None
 
     def seconds(self, calls: Sequence[Callable[[], object]], before: Callable[[], object] | None) -> float:
         """See Clock."""
         first, *rest = calls
-        if before is not None:
-            before()
-        else:
-            if self.sweep is not None:
-                self.sweep()
-            first()
-        self._record_begin()
-        for call in rest:
-            call()
-        self._record_end()
+        ahead = () if before is not None else (first,)
+        sweep = before if before is not None else self.sweep
+        if sweep is None:
+            return self._seconds((first,), rest)
+        if self._lasts is None:
+            self._lasts = self._seconds((sweep,), (sweep,))
+        for times in _SWEEPS:
+            began = time.perf_counter()
+            for _ in range(times):
+                sweep()
+            swept = time.perf_counter()
+            self._tell(ahead, rest)
+            told = time.perf_counter()
+            found = self._gpu.microseconds(self._begin, self._end) * 1e-6
+            lasts = times * self._lasts
+            if told - began <= lasts or swept - began > _SLOW * lasts:
+                break
+        return found
+
+    def _seconds(self, ahead: Sequence[Callable[[], object]], calls: Sequence[Callable[[], object]]) -> float:
+        self._tell(ahead, calls)
         return self._gpu.microseconds(self._begin, self._end) * 1e-6
+
+    def _tell(self, ahead: Sequence[Callable[[], object]], calls: Sequence[Callable[[], object]]) -> None:
+        for call in (*ahead, self._record_begin, *calls, self._record_end):
+            call()
 
 
 class GraphClock:
-    """See Clock. The calls are nodes of a graph, and so are the events around them."""
+    """See Clock. The calls are nodes of a graph, and so are the events around them. Its second launch is timed: the
+    first one's kernels begin later, as the graph is still on its way to the device."""
 
     most = 16
 
@@ -68,8 +90,9 @@ class GraphClock:
         first, *rest = calls
         ahead = before if before is not None else first
         graph = self._gpu.capture((ahead, self._node_begin, *rest, self._node_end))
-        self._gpu.launch(graph)
-        self._gpu.synchronize()
+        for _ in range(2):
+            self._gpu.launch(graph)
+            self._gpu.synchronize()
         return self._gpu.microseconds(self._begin, self._end) * 1e-6
 
 

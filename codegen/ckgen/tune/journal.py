@@ -135,17 +135,19 @@ def _conditions(header: Header) -> list[str]:
 
 
 class Journal:
-    """A journal that is written. Every call returns when its line is on disk. Not for several threads or processes."""
+    """A journal that is written. Every call returns when its line is on disk. Not for several threads or processes.
+
+    A header is written ahead of the first line below it: a run that measures nothing leaves none.
+    """
 
     def __init__(self, path: Path, header: Header) -> None:
         """Appends to what is there, behind a whole line; UsageError where it cannot be written."""
-        self.header = header
+        self.header, self._has_header = header, False
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             _cut_torn_line(self._file)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-        self._head()
 
     def __enter__(self) -> Self:
         return self
@@ -156,22 +158,24 @@ class Journal:
     def go_on(self, header: Header) -> None:
         """What follows was taken there."""
         if header != self.header:
-            self.header = header
-            self._head()
+            self.header, self._has_header = header, False
 
     def measured(self, problem: str, rung: str, together: int, measured: Measured, turn: int = 1) -> Record:
         """Keeps a measurement."""
         at = {"problem": problem, "rung": rung, "turn": turn, "together": together}
-        self._write({"measured": {**at, **measured_document(measured)}})
+        self._keep({"measured": {**at, **measured_document(measured)}})
         return Record(self.header.code, problem, rung, together, measured, turn)
 
     def asked(self, problem: str, selected: Candidate | None) -> Asked:
         """Keeps what selection takes."""
-        self._write({"asked": {"problem": problem, "selected": asdict(selected) if selected is not None else None}})
+        self._keep({"asked": {"problem": problem, "selected": asdict(selected) if selected is not None else None}})
         return Asked(self.header.code, problem, selected)
 
-    def _head(self) -> None:
-        self._write({"header": {"schema": SCHEMA, **asdict(self.header)}})
+    def _keep(self, document: dict[str, Any]) -> None:
+        if not self._has_header:
+            self._write({"header": {"schema": SCHEMA, **asdict(self.header)}})
+            self._has_header = True
+        self._write(document)
 
     def _write(self, document: dict[str, Any]) -> None:
         """One write: two lines never mix, and what a kill leaves is a torn last line at most."""

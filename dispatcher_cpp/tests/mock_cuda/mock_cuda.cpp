@@ -71,6 +71,11 @@ struct MockFunction {
 
 using Work = std::vector<std::function<void()>>;
 
+struct Executable {
+  Work work;
+  bool is_replay;  // what is launched next; the first launch takes as long as one by one
+};
+
 struct Record {
   std::mutex mutex;
   std::map<void*, Work> captures;  // by stream
@@ -393,7 +398,7 @@ int cuMemsetD2D8Async(std::uint64_t memory, std::size_t pitch, unsigned char val
   return 0;
 }
 
-// An event is a time in half milliseconds: of launches and clears before it each takes two, of a graph's one.
+// An event is a time in half milliseconds: of launches and clears before it each takes two, of a graph's replay one.
 int cuEventCreate(void** event, unsigned) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuEventCreate")) return code;
@@ -472,7 +477,7 @@ int cuStreamEndCapture(void* stream, void** graph) {
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuGraphInstantiateWithFlags")) return code;
-  *executable = new Work(*static_cast<Work*>(graph));
+  *executable = new Executable{*static_cast<Work*>(graph), false};
   ++record.counts.graphs;
   return 0;
 }
@@ -485,17 +490,22 @@ int cuGraphDestroy(void* graph) {
 }
 
 int cuGraphExecDestroy(void* executable) {
-  return cuGraphDestroy(executable);
+  const std::lock_guard lock(record.mutex);
+  delete static_cast<Executable*>(executable);
+  --record.counts.graphs;
+  return 0;
 }
 
 int cuGraphLaunch(void* executable, void*) {
   const std::lock_guard lock(record.mutex);
   if (const int code = refused("cuGraphLaunch")) return code;
-  for (const std::function<void()>& work : *static_cast<Work*>(executable)) {
+  Executable& graph = *static_cast<Executable*>(executable);
+  for (const std::function<void()>& work : graph.work) {
     const int before = record.counts.launches + record.counts.clears;
     work();
-    record.replayed += record.counts.launches + record.counts.clears - before;
+    if (graph.is_replay) record.replayed += record.counts.launches + record.counts.clears - before;
   }
+  graph.is_replay = true;
   return 0;
 }
 
