@@ -89,9 +89,14 @@ WRONG: dict[str, tuple[Callable[[Library], Any], type[TensorError], str]] = {
         "out is written and shares memory with a",
     ),
     "stream": (
-        lambda lib: lib.gemm(A, W.T, stream=16),
+        lambda lib: lib.gemm(A, W.T, stream=2),
         StreamMismatch,
         "stream is given, and the tensors are the CPU's",
+    ),
+    "stream by its address": (
+        lambda lib: lib.gemm(A, W.T, stream=16),
+        StreamMismatch,
+        "an address alone, whose stream may be gone",
     ),
 }
 
