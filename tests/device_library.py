@@ -48,8 +48,8 @@ class OnDevice:
 def build_on_device(folder: Path) -> OnDevice:
     """Some seconds of the compiler."""
     driver = folder / "libmock_cuda.so"
-    source = ROOT / "dispatcher_cpp" / "tests" / "mock_cuda" / "mock_cuda.cpp"
-    subprocess.run(["g++", "-std=c++20", "-O1", "-shared", "-fPIC", str(source), "-o", str(driver)], check=True)
+    sources = sorted(map(str, (ROOT / "dispatcher_cpp" / "tests" / "mock_cuda").glob("*.cpp")))
+    subprocess.run(["g++", "-std=c++20", "-O1", "-shared", "-fPIC", *sources, "-o", str(driver)], check=True)
     tables = (paths.tuning_dir() / "ckgen",)
     contents = Contents(target_named(TARGET), ("gemm", "stream_k"), ("gemm_bf16_rcr",), tables)
     plan = contents.space().plan

@@ -1,20 +1,16 @@
 // A CUDA driver of five devices, as far as ckgen asks one: the ABI of CUDA 12 and 13. Records what it is told to
 // launch. CUDA_VISIBLE_DEVICES has numbers of those that a process sees.
-#include "mock_cuda.hpp"
-
 #include <elf.h>
 
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <iterator>
-#include <map>
-#include <mutex>
 #include <utility>
-#include <vector>
+
+#include "record.hpp"
+
+using namespace mock_cuda;
 
 namespace {
 
@@ -29,20 +25,10 @@ constexpr MockDevice kDevices[] = {{9, 0, 132, "sm_90a", "Mock 0"},
                                    {9, 0, 132, "sm_90a", "NVIDIA H100 80GB HBM3"},
                                    {9, 0, 132, "sm_90a", "NVIDIA H200"}};
 constexpr int kCount = static_cast<int>(std::size(kDevices));
-constexpr int kInvalidValue = 1;
-constexpr int kNotInitialized = 3;
-constexpr int kInvalidDevice = 101;
-constexpr int kInvalidContext = 201;
-constexpr int kNoBinaryForGpu = 209;
-constexpr int kIllegalState = 401;
-constexpr int kNotFound = 500;
-constexpr int kCaptureUnsupported = 900;
-constexpr int kModules = 64;
-constexpr int kFunctions = 64;
+constexpr std::size_t kArgs = 4096;
 constexpr int kStatic = 1024;
 constexpr int kMost = 232448;
 constexpr int kUsual = 49152;
-constexpr std::size_t kArgs = 4096;
 
 struct Attribute {
   unsigned id;
@@ -57,45 +43,6 @@ struct Config {
   unsigned count;
 };
 
-struct MockModule {
-  int device;
-  const char* image;
-  bool live;
-};
-
-struct MockFunction {
-  const MockModule* module;
-  const char* symbol;
-  int most_shared;
-};
-
-using Work = std::vector<std::function<void()>>;
-
-struct Executable {
-  Work work;
-  bool is_replay;  // what is launched next; the first launch takes as long as one by one
-};
-
-struct Record {
-  std::mutex mutex;
-  std::map<void*, Work> captures;  // by stream
-  bool initialized;
-  MockModule modules[kModules];
-  MockFunction functions[kFunctions];
-  MockCudaCounts counts;
-  std::uint64_t renewals = 0;
-  MockCudaLaunch launch;
-  int replayed;  // of launches and clears
-  char failing[40];
-  int failure;
-
-  int told_to_fail(const char* call) {
-    ++counts.sequence;
-    return std::strcmp(failing, call) == 0 ? failure : 0;
-  }
-};
-
-Record record;  // all zeros
 int contexts[kCount];
 // Of the program's own block: GCC 12's ThreadSanitizer takes what glibc allocates for a library that is opened for
 // another one's where it happens to begin 16 bytes into a page, and ends the process.
@@ -142,12 +89,12 @@ const char* text_in(const char* image, const char* wanted) {
   return nullptr;
 }
 
-/// In half milliseconds; the record is locked.
-int now() {
-  return 2 * (record.counts.launches + record.counts.clears) - record.replayed;
-}
+}  // namespace
 
-/// Done now, or kept where the stream is captured; the record is locked.
+namespace mock_cuda {
+
+Record record;  // all zeros
+
 void submit(void* stream, std::function<void()> work) {
   const auto capture = record.captures.find(stream);
   if (capture != record.captures.end())
@@ -156,14 +103,17 @@ void submit(void* stream, std::function<void()> work) {
     work();
 }
 
-/// What a call that needs a context answers: a test's code, or that there is none.
 int refused(const char* call) {
   if (const int code = record.told_to_fail(call)) return code;
   if (!record.initialized) return kNotInitialized;
   return current < 0 ? kInvalidContext : 0;
 }
 
-}  // namespace
+std::uint64_t number_of_thread() {
+  return reinterpret_cast<std::uint64_t>(&current);
+}
+
+}  // namespace mock_cuda
 
 extern "C" {
 
@@ -219,29 +169,6 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 97: *value = kMost; return 0;
     default: return kInvalidValue;
   }
-}
-
-int cuStreamSynchronize(void*) {
-  const std::lock_guard lock(record.mutex);
-  return refused("cuStreamSynchronize");
-}
-
-int cuStreamIsCapturing(void* stream, int* status) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuStreamIsCapturing")) return code;
-  *status = static_cast<int>(record.captures.count(stream));
-  return 0;
-}
-
-int cuStreamGetId(void* stream, unsigned long long* id) {
-  static std::atomic<unsigned long long> threads{3};
-  thread_local const unsigned long long own = threads++;
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuStreamGetId")) return code;
-  if (record.captures.count(stream) != 0) return kCaptureUnsupported;
-  const auto address = reinterpret_cast<std::uint64_t>(stream);
-  *id = address == 2 ? own : address < 2 ? address : address + record.renewals;
-  return 0;
 }
 
 int cuMemAlloc_v2(std::uint64_t* memory, std::size_t bytes) {
@@ -398,117 +325,6 @@ int cuMemsetD2D8Async(std::uint64_t memory, std::size_t pitch, unsigned char val
   return 0;
 }
 
-// An event is a time in half milliseconds: of launches and clears before it each takes two, of a graph's replay one.
-int cuEventCreate(void** event, unsigned) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuEventCreate")) return code;
-  *event = new int(-1);
-  ++record.counts.events;
-  return 0;
-}
-
-int cuEventDestroy_v2(void* event) {
-  const std::lock_guard lock(record.mutex);
-  delete static_cast<int*>(event);
-  --record.counts.events;
-  return 0;
-}
-
-int cuEventRecord(void* event, void* stream) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuEventRecord")) return code;
-  if (record.captures.count(stream) != 0) return kInvalidValue;  // a node of the graph is wanted
-  *static_cast<int*>(event) = now();
-  return 0;
-}
-
-int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuEventRecordWithFlags")) return code;
-  if (flags != 1 || record.captures.count(stream) == 0) return kInvalidValue;
-  submit(stream, [event] { *static_cast<int*>(event) = now(); });
-  return 0;
-}
-
-int cuEventSynchronize(void*) {
-  return 0;
-}
-
-int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuEventElapsedTime")) return code;
-  *milliseconds = static_cast<float>(*static_cast<int*>(end) - *static_cast<int*>(begin)) / 2;
-  return 0;
-}
-
-int cuStreamCreate(void** stream, unsigned) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuStreamCreate")) return code;
-  *stream = new int();
-  ++record.counts.streams;
-  return 0;
-}
-
-int cuStreamDestroy_v2(void* stream) {
-  const std::lock_guard lock(record.mutex);
-  record.captures.erase(stream);
-  delete static_cast<int*>(stream);
-  --record.counts.streams;
-  return 0;
-}
-
-int cuStreamBeginCapture_v2(void* stream, int) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuStreamBeginCapture_v2")) return code;
-  return stream != nullptr && record.captures.emplace(stream, Work()).second ? 0 : kIllegalState;
-}
-
-int cuStreamEndCapture(void* stream, void** graph) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuStreamEndCapture")) return code;
-  const auto capture = record.captures.find(stream);
-  if (capture == record.captures.end()) return kIllegalState;
-  *graph = new Work(std::move(capture->second));
-  record.captures.erase(capture);
-  ++record.counts.graphs;
-  return 0;
-}
-
-int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuGraphInstantiateWithFlags")) return code;
-  *executable = new Executable{*static_cast<Work*>(graph), false};
-  ++record.counts.graphs;
-  return 0;
-}
-
-int cuGraphDestroy(void* graph) {
-  const std::lock_guard lock(record.mutex);
-  delete static_cast<Work*>(graph);
-  --record.counts.graphs;
-  return 0;
-}
-
-int cuGraphExecDestroy(void* executable) {
-  const std::lock_guard lock(record.mutex);
-  delete static_cast<Executable*>(executable);
-  --record.counts.graphs;
-  return 0;
-}
-
-int cuGraphLaunch(void* executable, void*) {
-  const std::lock_guard lock(record.mutex);
-  if (const int code = refused("cuGraphLaunch")) return code;
-  Executable& graph = *static_cast<Executable*>(executable);
-  for (const std::function<void()>& work : graph.work) {
-    const int before = record.counts.launches + record.counts.clears;
-    work();
-    if (graph.is_replay) record.replayed += record.counts.launches + record.counts.clears - before;
-  }
-  graph.is_replay = true;
-  return 0;
-}
-
 int cuTensorMapEncodeTiled(void* map, unsigned type, std::uint32_t rank, void* address, const std::uint64_t*,
                            const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, unsigned, unsigned,
                            unsigned, unsigned) {
@@ -520,11 +336,6 @@ int cuTensorMapEncodeTiled(void* map, unsigned type, std::uint32_t rank, void* a
   static_cast<unsigned char*>(map)[9] = static_cast<unsigned char>(rank);
   ++record.counts.maps;
   return 0;
-}
-
-void mock_cuda_renew_streams() {
-  const std::lock_guard lock(record.mutex);
-  ++record.renewals;
 }
 
 MockCudaCounts mock_cuda_counts() {
