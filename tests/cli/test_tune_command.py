@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_support import as_json, ok, run, write
+from tune_support import BLOCKS, CPU, SHAPES, TUNE, OfSignature, here, rows
 
-from ckgen.cluster import Lost
 from ckgen.measure.conditions import Conditions
-from ckgen.measure.model import Environment, MeasureStatus
+from ckgen.measure.model import MeasureStatus
 from ckgen.model.fmha_shape import FmhaShape
 from ckgen.model.groups import Groups, GroupSize, Routing
 from ckgen.model.target import Target
@@ -22,59 +21,9 @@ from ckgen.specs.native import own_cpu
 from ckgen.tune.device import conditions_on
 from ckgen.tune.journal import read_journals
 from runtime_build import load_own
-from tune.fake_measurer import FakeMeasurer
 
-SHAPES = """signature,B,M,N,K,experts,top_k,count
-gemm_bf16_rcr,0,1,128,256,0,0,1
-gemm_bf16_rcr,0,64,128,256,0,0,1
-gemm_fp16_rcr,0,64,128,256,0,0,2
-moe_bf16_rcr_layer_gated_epi_silu,0,16,128,256,8,2,1
-"""
-CPU = Target("x86_64_v3", 2)
-TUNE = ("tune", "all", "--shapes", "shapes.csv", "--out", "t.csv", "--target", str(CPU))
-BLOCKS = ("4x16_64x512x512", "6x16_48x512x512", "1x16_1x512x1024", "2x16_64x512x512", "6x16_96x512x512")
 SHAPE = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=64, seqlen_k=96, hdim_q=64, hdim_v=64)
 ATTENTION = "batch=2 heads_q=8 heads_k=2 seqlen_q=64 seqlen_k=96 hdim_q=64 hdim_v=64 mask=b:-1;0"
-
-
-class OfSignature(FakeMeasurer):
-    """Kernels that every CPU can run, of the problem's signature."""
-
-    digest = "c0de"
-    conditions = Conditions(rotating=3)
-
-    def environment(self) -> Environment:
-        return Environment("a fake CPU", str(CPU), "", 2, ())
-
-    def candidates(self, problem):  # type: ignore[no-untyped-def]
-        self.names = [f"{problem.signature}_host_{blocks}_t0" for blocks in BLOCKS]
-        return super().candidates(problem)
-
-
-@pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OfSignature:
-    """What is timed in place of kernels; the working directory has a list of shapes."""
-    measurer = OfSignature([])
-    seen: dict[str, Any] = {}
-
-    @contextmanager
-    def local(target: object, ops: object, signatures: object, **options: Any) -> Iterator[OfSignature]:
-        seen.update(options, target=target, ops=ops, signatures=signatures)
-        yield measurer
-
-    measurer.seen = seen  # type: ignore[attr-defined]
-    monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
-    monkeypatch.setattr("os.fsync", lambda _: None)
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, {"shapes.csv": SHAPES})
-    return measurer
-
-
-def rows(path: str = "t.csv") -> list[dict[str, str]]:
-    import csv
-
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_a_table_is_written_that_validates_and_answers_exactly(fake: OfSignature) -> None:
@@ -420,84 +369,9 @@ def test_what_people_read(fake: OfSignature, golden: Callable[[str, str], None])
     golden("cli/tuned.csv", Path("t.csv").read_text())
 
 
-def here(tasks: Iterable[Any], function: Callable[[Any], Any], *_: object) -> Iterator[tuple[Any, Any]]:
-    """In place of workers of a cluster."""
-    return ((task, function(task)) for task in tasks)
-
-
-def test_workers_write_the_same_table(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
-    ok(*TUNE)
-    monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
-    ok(*TUNE, "--out", "w.csv", "--scheduler", "local")
-    assert rows("w.csv") == rows()
-    own, theirs = (read_journals([Path(f"{name}.csv.journal.jsonl")]).records for name in "tw")
-    assert {(one.key, one.measured) for one in theirs} == {(one.key, one.measured) for one in own}
-
-
-def test_problems_of_workers_that_died_are_a_finding(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ckgen.tune.remote.timed_on", lambda tasks, *_: ((task, Lost()) for task in tasks))
-    done = run(*TUNE, "--scheduler", "local")
-    assert done.exit_code == 1 and "4 problems without a row: every worker that had it died" in done.stdout
-
-
-def test_what_is_not_for_workers_is_refused(fake: OfSignature) -> None:
-    assert "local:N" in run(*TUNE, "--scheduler", "local:0").stderr
-
-
-def test_workers_take_few_kernels_as_one_machine_does(fake: OfSignature, monkeypatch: pytest.MonkeyPatch) -> None:
-    ok(*TUNE, "--within", "20%")
-    monkeypatch.setattr("ckgen.tune.remote.timed_on", here)
-    text = ok(*TUNE, "--out", "w.csv", "--scheduler", "local", "--within", "20%")
-    assert "no fewer would do" in text
-    assert [one["kernelName"] for one in rows("w.csv")] == [one["kernelName"] for one in rows()]
-
-
-MXFP8 = "gemm_fp8_ocp_bf16_rcr_mx"
-
-
-class FewRows(OfSignature):
-    """Kernels for few rows, of a GPU."""
-
-    def candidates(self, problem):  # type: ignore[no-untyped-def]
-        self.names = [f"{MXFP8}_hip_mxfp8_mfma_m{problem.m}_n1x16_k{splits}" for splits in (2, 4, 8)]
-        return FakeMeasurer.candidates(self, problem)
-
-
 def test_tables_that_are_not_there_are_refused_before_anything_is_built(fake: OfSignature) -> None:
     done = run(*TUNE, "--tuning", "+missing.csv", "--build-only")
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (
         2,
         f"error: no such file or directory: {Path('missing.csv').absolute()}",
     )
-
-
-def test_the_dialect_of_kernels_for_few_rows_is_written(
-    fake: OfSignature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As if there were such a GPU."""
-    made = FewRows([])
-
-    @contextmanager
-    def local(*_: object, **options: Any) -> Iterator[OfSignature]:
-        yield made
-
-    monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
-    monkeypatch.setattr("ckgen.measure.local.demand_place", lambda _: None)
-    lines = "".join(f"{MXFP8},0,{m},1536,6144,0,0,1\n" for m in (8, 32))
-    write(tmp_path, {"m.csv": SHAPES.splitlines(keepends=True)[0] + lines, "own.csv": "K,N,M,us\n6144,1536,32,1\n"})
-    words = ("tune", "mxfp8", "--shapes", "m.csv", "--target", "gfx950", "--dialect", "mxfp8", "--caller", "own.csv")
-    document = as_json(*words, "--out", "t.csv")
-    won = {one["problem"].split("M=")[1].split()[0]: one["instance"] for one in document["problems"]}
-    found = [(one["M"], one["kernel"], one["use_hip"]) for one in rows()]
-    assert found == [("8", "mfma", "1"), ("32", "mfma", "0")]
-    assert [one["k_splits"] for one in rows()] == [won[m].rsplit("_k")[1] for m in ("8", "32")]
-    asked = ("--target", "gfx950", "--signature", MXFP8, "--tuning", "t.csv")
-    answer = as_json("lookup", "gemm", *asked, "--shape", "8,1536,6144")
-    assert (answer["tier"], answer["instance"]) == ("exact", won["8"])
-
-
-def test_a_dialect_has_rows_of_its_own_signature_alone(fake: OfSignature) -> None:
-    done = run(*TUNE, "--dialect", "mxfp8")
-    assert done.exit_code == 2 and "none of gemm_bf16_rcr, gemm_fp16_rcr" in done.stderr
-    assert "--caller is for --dialect mxfp8" in run(*TUNE, "--caller", "own.csv").stderr
-    assert fake.calls == 0
