@@ -32,6 +32,7 @@ fi
 # The pip that a venv comes with may be old: that of Python 3.11 takes twice as long to choose among packages.
 .venv/bin/pip install -q -U pip cmake ninja || fail "cannot install cmake and ninja"
 export PATH="$PWD/.venv/bin:$PATH"
+PATH="$(python -c 'import cmake; print(cmake.CMAKE_BIN_DIR)'):$PATH"  # the program: pip's of that name is Python first
 export LC_ALL=C.UTF-8  # else Python sets a part of it for what it starts, and ccache takes that for another compile
 unset CKGEN_TEST_BUILD
 unset PYTHONDONTWRITEBYTECODE  # else each of the hundreds of commands that tests start compiles ckgen's modules again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ _MOST_LOSSES = 3
 _AHEAD = 3
 """Tasks that are at the scheduler, per thread of its workers; of tagged ones, which have a worker alone, there is one.
 A worker that dies counts against all that it has."""
+_OF_HERE = {
+    # A worker that died restarts; what is away for longer than this, even twice, would be given up instead.
+    "distributed.deploy.lost-worker-timeout": "1 day",
+    # Workers are forks of a process that has imported dask, which takes each of them a second otherwise.
+    "distributed.worker.multiprocessing-method": "forkserver",
+}
 _SECONDS = 30
 _SECONDS_TO_GATHER = 3
 
@@ -152,8 +159,7 @@ def _client(scheduler: str | None, workers: int | None, tags: Sequence[str]) -> 
         stack.enter_context(_hushed())
         address: Any = scheduler
         if scheduler is None:
-            # A worker that died restarts; what is away for longer than this, even twice, would be given up instead.
-            stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}))
+            stack.enter_context(dask.config.set(_OF_HERE))
             address = stack.enter_context(
                 LocalCluster(
                     n_workers=workers,
@@ -162,6 +168,7 @@ def _client(scheduler: str | None, workers: int | None, tags: Sequence[str]) -> 
                     dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                     resources=dict.fromkeys(tags, 1),
+                    env=dict(os.environ),  # not that of when the first cluster of this process was made
                 )
             )
         try:

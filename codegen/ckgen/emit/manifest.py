@@ -103,7 +103,8 @@ def generator_digest() -> str:
 @cache
 def _digest_of(path: str, mtime_ns: int, size: int) -> bytes:
     """Of a file's bytes, as long as it is the file that was read."""
-    return hashlib.sha256(Path(path).read_bytes()).digest()
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123  see `generator_digest`
+        return hashlib.sha256(file.read()).digest()
 
 
 def generator_files() -> tuple[Path, ...]:
