@@ -57,8 +57,8 @@ texts() (
   [ "${#failed[@]}" -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
 )
 declare -A begun=()
-begin() {  # log, command: runs beside what follows, of which it takes only what is left of the processors
-  ( renice -n 19 -p "$BASHPID" >/dev/null; exec >"build/$1.log" 2>&1; "${@:2}" ) &
+begin() {  # log, niceness, command: runs beside what follows, of which it takes only what is left of the processors
+  ( renice -n "$2" -p "$BASHPID" >/dev/null; exec >"build/$1.log" 2>&1; "${@:3}" ) &
   begun[$1]=$!
 }
 ended() {  # log
@@ -90,15 +90,15 @@ sanitizers() (
 )
 
 mkdir -p build
-begin cpp build  # takes no Python package
+begin cpp 10 build  # takes no Python package
+begin sanitizers 19 sanitizers  # nor does this, which nothing waits for
 check "Python packages" python -m pip install -q -e '.[test]'
 [ "${#failed[@]}" -eq 0 ] || fail "cannot install the Python packages"
-begin toolchain ckgen toolchain amd --also older-ck
-begin texts texts
+begin toolchain 10 ckgen toolchain amd --also older-ck
+begin texts 10 texts
 check "C++ build" ended cpp
 check "ctest" ctest --preset ci --parallel "$(nproc)"
 check "AMD toolchain" ended toolchain
-begin sanitizers sanitizers
 export CKGEN_REQUIRE_AMD=1
 check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
 check "texts" ended texts

@@ -60,6 +60,7 @@ def kernels(
             signatures=tuple(signatures),
             kernels=tuple(kernels),
             backends=wanted,
+            only_asked=True,
         )
     )
     return tuple(

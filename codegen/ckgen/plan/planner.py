@@ -169,4 +169,6 @@ def _reports(
         fates.update(of_file.get((file.layer, file.path), Counter()))
         if file.counted is not None and file.row_count:
             fates[file.counted] += file.row_count
+        if file.unasked:
+            fates[FateKind.OTHER_TARGET] += file.unasked
         yield FileReport(file.path, file.module, file.row_count, fates, tuple(findings.get(file.display, ())))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -38,7 +38,8 @@ class TableFile:
     """One file: its rows, or the fate that all of them share (`counted`).
 
     `path` is relative to its argument (a file argument: its base name); `display` is the path as the user can find it.
-    `row_count` = rows + fates, or the number of rows that share `counted`. `keys`: see Dialect, those that it has.
+    `row_count` = rows + fates + unasked, or the number of rows that share `counted`. `unasked`: see
+    LoadedTables.of_archs. `keys`: see Dialect, those that it has.
     """
 
     path: str
@@ -52,6 +53,12 @@ class TableFile:
     rows: tuple[Row, ...] = ()
     fates: tuple[Fate, ...] = ()
     keys: tuple[str, ...] = ()
+    unasked: int = 0
+
+    def of_archs(self, archs: Container[str]) -> TableFile:
+        """See LoadedTables.of_archs."""
+        rows = tuple(row for row in self.rows if row.target is None or row.target.gfx in archs)
+        return replace(self, rows=rows, unasked=self.unasked + len(self.rows) - len(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,10 @@ class LoadedTables:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_shown", {(file.layer, file.path): file.display for file in self.files})
+
+    def of_archs(self, archs: Container[str]) -> LoadedTables:
+        """Without the rows of other archs, which are counted only; those whose target is not known stay."""
+        return replace(self, files=tuple(file.of_archs(archs) for file in self.files))
 
     @property
     def rows(self) -> Iterator[Row]:
