@@ -69,6 +69,16 @@ def test_what_a_task_raises_ends_all_and_leaves_no_process() -> None:
         list(run_on([7], fail, workers=1))
 
 
+def told(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def test_workers_have_the_environment_that_is_there_when_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    for word in ("one", "two"):
+        monkeypatch.setenv("CKGEN_TESTED", word)
+        assert list(run_on(["CKGEN_TESTED"], told, workers=1)) == [("CKGEN_TESTED", word)]
+
+
 def who(_: int) -> str:
     """The worker that has the task."""
     return str(distributed.get_worker().name)
