@@ -24,9 +24,15 @@ def operands_of(signature: GemmSignature, n: int = N, rows: int = max(MS)) -> Op
     return rounding_operands(signature, Shape(2 if signature.batched else 0, rows, n, K))
 
 
-def test_every_signature_of_this_cpu(ladder_parity: Parity) -> None:
-    """Without the wish few rows have kernels of their own, whose order of additions is another one."""
-    device, differ, ran = ladder_parity.library.host(), set(), 0
+@pytest.mark.parametrize(
+    "level",
+    ["", pytest.param("x86_64_v3:1", marks=pytest.mark.long), pytest.param("x86_64_v4:2", marks=pytest.mark.long)],
+)
+def test_every_signature_of_this_cpu(ladder_parity: Parity, level: str) -> None:
+    """By the level that it is, and by those below it. Without the wish few rows have kernels of their own, whose order
+    of additions is another one."""
+    library = ladder_parity.library
+    device, differ, ran = library.simulated(level) if level else library.host(), set(), 0
     level = str(device).partition(":")[0]
     for unit in ladder_parity.plan.units:
         signature = unit.signature
