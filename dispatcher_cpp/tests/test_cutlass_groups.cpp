@@ -32,6 +32,10 @@ struct Table {
       one.a_scale = address(high + 0x40);
       one.b_scale = address(high + 0x50);
       one.bias = address(high + 0x60);
+      for (std::uint64_t d = 0; d < kMaxD; ++d) {
+        one.d[d] = address(high + 0x70 + 0x10 * d);
+        one.ldd[d] = static_cast<std::int64_t>(400 + 100 * d + i);
+      }
       one.lda = static_cast<std::int64_t>(100 + i);
       one.ldb = (std::int64_t{1} << 33) + static_cast<std::int64_t>(i);
       one.ldc = static_cast<std::int64_t>(300 + i);
@@ -53,7 +57,7 @@ struct Table {
 };
 
 TEST(CutlassGroups, EachArrayHasAnEntryOfEachGroup) {
-  const Table table({false, false}), with_bias({false, true});
+  const Table table({false, false, 0}), with_bias({false, true, 0});
   for (std::int64_t group = 0; group < kCount; ++group) {
     const std::uint64_t high = static_cast<std::uint64_t>(group + 1) << 40;
     EXPECT_EQ(table.entry(GroupArray::a, group), high + 0x10);
@@ -69,8 +73,27 @@ TEST(CutlassGroups, EachArrayHasAnEntryOfEachGroup) {
   }
 }
 
+TEST(CutlassGroups, TensorsOfEpiloguesStandBehindTheBiasOrItsPlace) {
+  for (const bool has_bias : {false, true}) {
+    const Table one({false, has_bias, 1}), two({true, has_bias, 2});
+    for (std::int64_t group = 0; group < kCount; ++group) {
+      const std::uint64_t high = static_cast<std::uint64_t>(group + 1) << 40, at = static_cast<std::uint64_t>(group);
+      for (const Table* table : {&one, &two}) {
+        EXPECT_EQ(table->entry(GroupArray::bias, group), high + 0x60);
+        EXPECT_EQ(table->entry(GroupArray::d0, group), high + 0x70);
+        EXPECT_EQ(table->entry(GroupArray::ldd0, group), 400 + at);
+      }
+      EXPECT_EQ(two.entry(GroupArray::d1, group), high + 0x80);
+      EXPECT_EQ(two.entry(GroupArray::ldd1, group), 500 + at);
+    }
+    EXPECT_EQ(one.size(0), (std::vector<std::uint32_t>{5, 16, 64}));
+    EXPECT_EQ(two.size(0), (std::vector<std::uint32_t>{16, 5, 64}));
+    EXPECT_EQ(two.words.size(), one.words.size() + 4 * kCount);
+  }
+}
+
 TEST(CutlassGroups, SizesStandBehindTheArraysWithRowsAndColumnsAsTheKernelHasThem) {
-  const Table plain({false, false}), swapped({true, false}), with_bias({true, true});
+  const Table plain({false, false, 0}), swapped({true, false, 0}), with_bias({true, true, 0});
   EXPECT_EQ(plain.size(0), (std::vector<std::uint32_t>{5, 16, 64}));
   EXPECT_EQ(swapped.size(0), (std::vector<std::uint32_t>{16, 5, 64}));
   EXPECT_EQ(with_bias.size(0), (std::vector<std::uint32_t>{16, 5, 64}));

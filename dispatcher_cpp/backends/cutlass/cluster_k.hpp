@@ -374,6 +374,7 @@ struct ClusterKGemm {
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
   static constexpr bool has_blocks = of_scales == Scales::blocks;
+  static constexpr bool copies_scales = has_blocks;
   static_assert((tile_m == 64 || tile_m == 128) && (of_scales == Scales::none || has_blocks));
   static_assert(!has_blocks || (tile_k == 128 && Following::is_nothing && layout == Layout::rcr));
   static constexpr int kLines = is_swapped ? tile_n : tile_m;  // of A's side
@@ -388,12 +389,11 @@ struct ClusterKGemm {
                                      (has_blocks ? kLines * static_cast<int>(sizeof(float)) : 0);
   static constexpr int kBarrierBytes = 1024;
   static constexpr int kPerSm = tile_m * tile_n > 64 * 128 ? 1 : 2;
-  static constexpr bool is_narrow_float = cutlass::sizeof_bits<In>::value == 8;
   using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Lines::A, alignment, In, typename Lines::B,
       alignment, float, Tile, cute::Shape<cute::_1, cute::_1, cute::_1>,
       cutlass::gemm::collective::StageCount<(shared_of(kPerSm) - kBarrierBytes) / kStageBytes>,
-      typename MainSchedule<kSchedule, is_narrow_float, Scales::none>::Type>::CollectiveOp;
+      typename MainSchedule<kSchedule, is_float8<In>, Scales::none>::Type>::CollectiveOp;
   using Kernel =
       ClusterKKernel<Mainloop, Scaled, Stored, Out, cutlass::gemm::TagToStrideC_t<LayoutC>, parts, is_swapped, kPerSm>;
 };

@@ -19,6 +19,12 @@
 
 namespace ckgen::cutlass_gemm {
 
+/// What products are summed in.
+template <class In>
+using SumOf = std::conditional_t<std::is_same_v<In, std::int8_t>, std::int32_t, float>;
+template <class In>
+inline constexpr bool is_float8 = cutlass::sizeof_bits<In>::value == 8 && std::is_same_v<SumOf<In>, float>;
+
 /// How two warpgroups share tiles: each a tile of its own in turns, or both halves of one.
 enum class Schedule { pingpong, cooperative };
 
@@ -86,13 +92,13 @@ struct Gemm {
   static constexpr bool swapped = is_swapped;
   static constexpr bool stream_k = is_stream_k;
   static constexpr Scales scales = of_scales;
+  static constexpr bool copies_scales = of_scales == Scales::blocks;  // by the copy engine
   static constexpr unsigned clusters[3] = {cluster_m, cluster_n, 1};
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
 
   using Stored = Store<Place<Tile, Out, is_swapped>, of_scales, Following>;
-  using Sum = std::conditional_t<std::is_same_v<In, std::int8_t>, std::int32_t, float>;
-  static constexpr bool is_narrow_float = cutlass::sizeof_bits<In>::value == 8 && std::is_same_v<Sum, float>;
+  using Sum = SumOf<In>;
   using Lines = Layouts<of_scales, is_swapped, layout>;
   using EpilogueSchedule =
       std::conditional_t<schedule == Schedule::cooperative, cutlass::epilogue::TmaWarpSpecializedCooperative,
@@ -107,7 +113,7 @@ struct Gemm {
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Lines::A, alignment, In, typename Lines::B,
       alignment, Sum, Tile, Cluster,
       cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
-      typename MainSchedule<schedule, is_narrow_float, of_scales>::Type>::CollectiveOp;
+      typename MainSchedule<schedule, is_float8<In>, of_scales>::Type>::CollectiveOp;
   using Kernel = cutlass::gemm::kernel::GemmUniversal<
       cute::Shape<int, int, int, int>, Mainloop, Epilogue,
       std::conditional_t<is_stream_k, cutlass::gemm::StreamKScheduler, cutlass::gemm::PersistentScheduler>>;

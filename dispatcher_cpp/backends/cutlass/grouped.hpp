@@ -10,21 +10,37 @@
 
 namespace ckgen::cutlass_gemm {
 
-template <Schedule schedule, bool is_narrow>
+/// As MainSchedule of one product.
+template <Schedule schedule>
 struct GroupSchedule {
-  using Main = std::conditional_t<is_narrow, cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpongFP8FastAccum,
-                                  cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpong>;
+  using Plain = cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpong;
+  using NarrowFloats = cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpongFP8FastAccum;
+  using Blocks = cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpongFP8Blockwise;
   using Store = cutlass::epilogue::PtrArrayTmaWarpSpecializedPingpong;
 };
-template <bool is_narrow>
-struct GroupSchedule<Schedule::cooperative, is_narrow> {
-  using Main = std::conditional_t<is_narrow, cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperativeFP8FastAccum,
-                                  cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperative>;
+template <>
+struct GroupSchedule<Schedule::cooperative> {
+  using Plain = cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperative;
+  using NarrowFloats = cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperativeFP8FastAccum;
+  using Blocks = cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperativeFP8Blockwise;
   using Store = cutlass::epilogue::PtrArrayTmaWarpSpecializedCooperative;
 };
 
+/// Of the kernel's own A and B, of each group; where scales of blocks lie follows from a group's sizes.
+template <Scales scales, bool is_swapped>
+struct GroupLayouts {
+  using A = cutlass::layout::RowMajor*;
+  using B = cutlass::layout::ColumnMajor*;
+};
+template <bool is_swapped>
+struct GroupLayouts<Scales::blocks, is_swapped> {
+  using Config = typename BlockScales<is_swapped>::Config;
+  using A = cute::tuple<cutlass::layout::RowMajor*, decltype(Config::deduce_layoutSFA())*>;
+  using B = cute::tuple<cutlass::layout::ColumnMajor*, decltype(Config::deduce_layoutSFB())*>;
+};
+
 /// C[g][M][N] = A[g][M][K] . B[g][N][K]^T of every group g, as Gemm computes one. As many workgroups as there are SMs
-/// walk over the tiles of all groups; a group without rows has none. `Following` has no D tensors.
+/// walk over the tiles of all groups; a group without rows has none.
 template <class Element, class ElementC, Scales of_scales, int tile_m, int tile_n, int tile_k, int cluster_m,
           int cluster_n, Schedule schedule, bool is_swapped, class Following = Then<false>>
 struct GroupedGemm {
@@ -35,25 +51,29 @@ struct GroupedGemm {
   using Size = cute::Shape<int, int, int>;
   static constexpr bool swapped = is_swapped;
   static constexpr Scales scales = of_scales;
+  static constexpr bool copies_scales = false;  // threads load those of blocks one by one
   static constexpr unsigned clusters[3] = {cluster_m, cluster_n, 1};
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
-  static constexpr GroupTable table{is_swapped, Following::has_bias};
-  static_assert(of_scales == Scales::none || of_scales == Scales::rows);
-  static_assert(Following::d_count == 0);
+  static constexpr GroupTable table{is_swapped, Following::has_bias, Following::d_count};
 
   using Stored = Store<Place<Tile, Out, is_swapped, true>, of_scales, Following>;
-  using Schedules = GroupSchedule<schedule, cutlass::sizeof_bits<In>::value == 8>;
+  using Sum = SumOf<In>;
+  using Schedules = GroupSchedule<schedule>;
+  using MainSchedule = std::conditional_t<
+      of_scales == Scales::blocks, typename Schedules::Blocks,
+      std::conditional_t<is_float8<In>, typename Schedules::NarrowFloats, typename Schedules::Plain>>;
+  using Lines = GroupLayouts<of_scales, is_swapped>;
   using LayoutC = std::conditional_t<is_swapped, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
   using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
-      cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, LayoutC*, alignment_c, Out, LayoutC*,
+      cutlass::epilogue::collective::EpilogueTileAuto, Sum, ComputeOf<Out>, void, LayoutC*, alignment_c, Out, LayoutC*,
       alignment_c, typename Schedules::Store, typename Stored::Visitor>::CollectiveOp;
   using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
-      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, cutlass::layout::RowMajor*, alignment, In,
-      cutlass::layout::ColumnMajor*, alignment, float, Tile, Cluster,
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Lines::A, alignment, In, typename Lines::B,
+      alignment, Sum, Tile, Cluster,
       cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
-      typename Schedules::Main>::CollectiveOp;
+      MainSchedule>::CollectiveOp;
   using Kernel = cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<Size>, Mainloop, Epilogue>;
 };
 

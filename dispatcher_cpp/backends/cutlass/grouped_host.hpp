@@ -54,18 +54,30 @@ typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, 
   static_assert(sizeof(*to.mainloop.dA) == sizeof(std::uint64_t) && sizeof(*to.mainloop.dB) == sizeof(std::uint64_t));
   static_assert(sizeof(*to.epilogue.dD) == sizeof(std::uint64_t));
   static_assert(sizeof(typename Of::Size) == kGroupSizes * sizeof(std::uint32_t));
+  const auto addresses = [&](GroupArray of) { return reinterpret_cast<const float**>(array(of)); };
+  const auto distances = [&](GroupArray of) { return reinterpret_cast<const std::int64_t*>(array(of)); };
+  if constexpr (Of::scales == Scales::blocks) {
+    to.mainloop.ptr_SFA = addresses(swapped ? GroupArray::b_scale : GroupArray::a_scale);
+    to.mainloop.ptr_SFB = addresses(swapped ? GroupArray::a_scale : GroupArray::b_scale);
+  }
   if constexpr (Of::Stored::has_steps) {
-    const auto addresses = [&](GroupArray of) { return reinterpret_cast<const float* const*>(array(of)); };
     const struct {
       const float* const* a_scale;
       const float* const* b_scale;
       const float* const* bias;
+      const void* d[kMaxD];
+      const std::int64_t* ldd[kMaxD];
       float alpha;
-    } given{addresses(GroupArray::a_scale), addresses(GroupArray::b_scale), addresses(GroupArray::bias), alpha};
+    } given{addresses(GroupArray::a_scale),
+            addresses(GroupArray::b_scale),
+            addresses(GroupArray::bias),
+            {array(GroupArray::d0), array(GroupArray::d1)},
+            {distances(GroupArray::ldd0), distances(GroupArray::ldd1)},
+            alpha};
     to.epilogue.thread = Of::Stored::of(given);
   } else {
-    to.epilogue.thread.alpha = 1.0F;
-    to.epilogue.thread.beta = 0.0F;
+    to.epilogue.thread.alpha = 1;
+    to.epilogue.thread.beta = 0;
   }
   to.hw_info.sm_count = static_cast<int>(cu_num);
   return to;

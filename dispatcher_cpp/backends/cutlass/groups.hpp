@@ -1,6 +1,6 @@
 // Groups of a grouped GEMM as CUTLASS's kernels read them: arrays of device memory, one behind the other, with one
-// entry a group: addresses of A, B, C and of scales, distances of rows, of kernels with a bias its addresses, and
-// sizes. In a swapped kernel A and B change places.
+// entry a group: addresses of A, B, C and of scales, distances of rows, of kernels with a bias or D tensors addresses
+// of that and addresses and distances of rows of these, and sizes. In a swapped kernel A and B change places.
 //
 // The table is so many 32-bit words, each a pure function of the groups: a host fills it by parts, or lanes of a kernel
 // make it where the groups lie. C++17, free of CUTLASS and of CUDA.
@@ -19,17 +19,20 @@
 
 namespace ckgen::cutlass_gemm {
 
-/// Arrays of 64-bit entries in their order; behind them sizes, of three 32-bit numbers each.
-enum class GroupArray { a, b, c, a_scale, b_scale, lda, ldb, ldc, bias };
+/// Arrays of 64-bit entries in their order; behind them sizes, of three 32-bit numbers each. D tensors stand behind the
+/// bias's place.
+enum class GroupArray { a, b, c, a_scale, b_scale, lda, ldb, ldc, bias, d0, ldd0, d1, ldd1 };
 inline constexpr int kGroupSizes = 3;
 
 /// What a kernel wants of the table. swapped: rows and columns change places.
 struct GroupTable {
   bool swapped, has_bias;
+  int d_count;
 };
 
 CKGEN_CUTLASS_BOTH constexpr int group_arrays(GroupTable table) noexcept {
-  return static_cast<int>(GroupArray::bias) + (table.has_bias ? 1 : 0);
+  const bool has_place_of_bias = table.has_bias || table.d_count != 0;
+  return static_cast<int>(GroupArray::bias) + (has_place_of_bias ? 1 : 0) + 2 * table.d_count;
 }
 CKGEN_CUTLASS_BOTH constexpr std::int64_t group_table_words(std::int64_t count, GroupTable table) noexcept {
   return count * (2 * group_arrays(table) + kGroupSizes);
@@ -51,7 +54,11 @@ CKGEN_CUTLASS_BOTH inline std::uint64_t group_entry(const GroupOperands& of, Gro
     case GroupArray::lda: return static_cast<std::uint64_t>(of.lda);
     case GroupArray::ldb: return static_cast<std::uint64_t>(of.ldb);
     case GroupArray::ldc: return static_cast<std::uint64_t>(of.ldc);
-    default: return reinterpret_cast<std::uint64_t>(of.bias);
+    case GroupArray::bias: return reinterpret_cast<std::uint64_t>(of.bias);
+    case GroupArray::d0: return reinterpret_cast<std::uint64_t>(of.d[0]);
+    case GroupArray::ldd0: return static_cast<std::uint64_t>(of.ldd[0]);
+    case GroupArray::d1: return reinterpret_cast<std::uint64_t>(of.d[1]);
+    default: return static_cast<std::uint64_t>(of.ldd[1]);
   }
 }
 

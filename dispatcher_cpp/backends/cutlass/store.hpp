@@ -15,6 +15,9 @@
 
 #include <ckgen/epilogue.hpp>
 
+#include "elementwise.hpp"
+#include "group_visitors.hpp"
+
 namespace ckgen::cutlass_gemm {
 
 /// What scales are of: nothing, all of A and of B, rows of A and of B, or blocks of 1 x 128 of A and 128 x 128 of B.
@@ -32,8 +35,8 @@ struct Then {
   static constexpr int d_count = (0 + ... + (takes_d(ops) ? 1 : 0));
 };
 
-/// The kernel's tile and C, of which it computes the transpose where it swaps. `of_groups`: each group has scales and a
-/// bias at addresses of its own.
+/// The kernel's tile and C, of which it computes the transpose where it swaps. `of_groups`: each group has scales, a
+/// bias and D tensors at addresses of its own.
 template <class Tile_, class Out_, bool is_swapped, bool is_of_groups = false>
 struct Place {
   using Tile = Tile_;
@@ -42,8 +45,6 @@ struct Place {
   using Pointer = std::conditional_t<is_of_groups, float*, float>;
   using Batch = std::conditional_t<is_of_groups, cute::_0, std::int64_t>;
 };
-
-namespace visit = cutlass::epilogue::fusion;
 
 template <template <class> class Fn, class To>
 using Compute = visit::Sm90Compute<Fn, To, float, cutlass::FloatRoundStyle::round_to_nearest>;
@@ -111,13 +112,17 @@ struct ScaleOfLine {
   }
 };
 
-template <bool is_of_a>
+template <class Place, bool is_of_a>
 struct ScaleOfAll {
-  using Visitor = visit::Sm90ScalarBroadcast<float>;
+  using Visitor = std::conditional_t<Place::of_groups, GroupScalar, visit::Sm90ScalarBroadcast<float>>;
   template <class Given>
   static typename Visitor::Arguments of(const Given& given) noexcept {
     typename Visitor::Arguments to{};
-    to.scalar_ptrs[0] = static_cast<const float*>(is_of_a ? given.a_scale : given.b_scale);
+    const auto* from = is_of_a ? given.a_scale : given.b_scale;
+    if constexpr (Place::of_groups)
+      to.of = from;
+    else
+      to.scalar_ptrs[0] = static_cast<const float*>(from);
     return to;
   }
 };
@@ -152,45 +157,21 @@ template <class Place, int number>
 struct Tensor {
   using Distance = std::conditional_t<Place::swapped, cute::Stride<cute::_1, std::int64_t, std::int64_t>,
                                       cute::Stride<std::int64_t, cute::_1, std::int64_t>>;
-  using Visitor = visit::Sm90AuxLoad<0, void, typename Place::Out, Distance, void, void>;
+  using Out = typename Place::Out;
+  using Visitor = std::conditional_t<Place::of_groups, GroupTensor<Out, Distance>,
+                                     visit::Sm90AuxLoad<0, void, Out, Distance, void, void>>;
   template <class Given>
   static typename Visitor::Arguments of(const Given& given) noexcept {
     typename Visitor::Arguments to{};
-    to.ptr_aux = static_cast<const typename Place::Out*>(given.d[number]);
-    cute::get<Place::swapped ? 1 : 0>(to.dAux) = given.ldd[number];
-    cute::get<2>(to.dAux) = given.batch > 1 ? given.batch_stride_d[number] : 0;
-    return to;
-  }
-};
-
-/// Elementwise functions of arrays of floats. Those of the logistic function are x / (1 + e^-v): see docs/epilogues.md
-/// for their errors.
-template <class Floats>
-struct Relu {
-  CUTLASS_DEVICE Floats operator()(const Floats& x) const {
-    Floats result;
-    for (int i = 0; i < Floats::kElements; ++i) result[i] = x[i] < 0.0F ? 0.0F : x[i];
-    return result;
-  }
-};
-template <class Floats>
-struct Silu {
-  CUTLASS_DEVICE Floats operator()(const Floats& x) const {
-    Floats result;
-    for (int i = 0; i < Floats::kElements; ++i) result[i] = __fdividef(x[i], 1.0F + __expf(-x[i]));
-    return result;
-  }
-};
-template <class Floats>
-struct Gelu {
-  CUTLASS_DEVICE Floats operator()(const Floats& x) const {
-    constexpr float kTwice = 1.5957691216057308F;  // 2 sqrt(2 / pi)
-    Floats result;
-    for (int i = 0; i < Floats::kElements; ++i) {
-      const float v = kTwice * (x[i] + 0.044715F * x[i] * x[i] * x[i]);
-      result[i] = __fdividef(x[i], 1.0F + __expf(-v));
+    if constexpr (Place::of_groups) {
+      to.of = static_cast<const Out* const*>(given.d[number]);
+      to.line = given.ldd[number];
+    } else {
+      to.ptr_aux = static_cast<const Out*>(given.d[number]);
+      cute::get<Place::swapped ? 1 : 0>(to.dAux) = given.ldd[number];
+      cute::get<2>(to.dAux) = given.batch > 1 ? given.batch_stride_d[number] : 0;
     }
-    return result;
+    return to;
   }
 };
 
@@ -202,7 +183,7 @@ struct ScaledByLine {
 template <bool is_of_a>
 struct ScaledByAll {
   template <class To, class Below, class Place>
-  using On = Joined<cutlass::multiplies, To, ScaleOfAll<is_of_a>, Below>;
+  using On = Joined<cutlass::multiplies, To, ScaleOfAll<Place, is_of_a>, Below>;
 };
 struct WithBias {
   template <class To, class Below, class Place>

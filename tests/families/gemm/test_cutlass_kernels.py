@@ -247,19 +247,32 @@ def test_groups_have_kernels_that_make_their_table_beside_the_one_that_computes(
         assert all(symbol in text for symbol in named)
 
 
-def test_both_units_of_groups_say_what_follows_the_sums() -> None:
-    code = device_code(
-        make_instance(parse_canonical("grouped_gemm_bf16_rcr_bias_epi_gelu"), SWAPPED, archs=("sm_90a",))
-    )
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        ("bf16_rcr_bias_epi_gelu", "true, ckgen::cutlass_gemm::Then<true, ckgen::EpilogueOp::gelu>>;"),
+        ("bf16_rcr_epi_mul", "true, ckgen::cutlass_gemm::Then<false, ckgen::EpilogueOp::mul>>;"),
+        ("fp8_ocp_bf16_rcr_blockscale", "<cutlass::float_e4m3_t, cutlass::bfloat16_t, {}blocks, "),
+        ("int8_fp16_rcr_per_tensor", "<std::int8_t, cutlass::half_t, {}tensors, "),
+        ("int8_int32_rcr", "<std::int8_t, std::int32_t, {}none, "),
+    ],
+)
+def test_both_units_of_groups_say_types_scales_and_what_follows_the_sums(signature: str, words: str) -> None:
+    code = device_code(make_instance(parse_canonical(f"grouped_gemm_{signature}"), SWAPPED, archs=("sm_90a",)))
     variants = code.all_variants()
     for unit in (code.device_unit(variants), code.host_unit({"sm_90a": variants})):
-        assert "true, ckgen::cutlass_gemm::Then<true, ckgen::EpilogueOp::gelu>>;" in render_device_unit(unit)
+        assert words.format("ckgen::cutlass_gemm::Scales::") in render_device_unit(unit)
 
 
 def test_of_groups_the_computing_kernel_alone_has_matrix_instructions() -> None:
     code = device_code(make_instance(GROUPS, COOPERATIVE, archs=("sm_90a",)))
     steps = {one.name: code.expected("sm_90a", one).steps for one in code.all_variants()}
     assert steps == {"gemm": (("hgmma_64x256x16_f32_bf16", 4),), "upload": (), "describe": ()}
+
+
+def test_groups_have_any_rows_as_threads_load_their_scales_of_blocks() -> None:
+    asked = FAMILY.constraints_of(parse_canonical("grouped_gemm_fp8_ocp_bf16_rcr_blockscale"), COOPERATIVE)
+    assert (asked.m_multiple, asked.n_multiple, asked.k_multiple) == (0, 8, 16)
 
 
 def test_a_group_without_k_has_no_descriptor() -> None:

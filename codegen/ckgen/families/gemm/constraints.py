@@ -140,8 +140,8 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
 
 
 def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
-    """Lines of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads. Splits have
-    whole tiles of K. Groups without K have no descriptor."""
+    """Lines of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads, which are none
+    of groups. Splits have whole tiles of K. Groups without K have no descriptor."""
     rows_of_a, rows_of_b = geometry.rows_of_a(signature), geometry.rows_of_b(signature)
     access = _VECTOR_BITS // signature.a.bits
     found = Constraints(
@@ -149,11 +149,11 @@ def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
         n_multiple=max(_VECTOR_BITS // signature.c.bits, access if rows_of_b else 1),
         k_multiple=access if rows_of_a or not rows_of_b else 0,
     )
+    if signature.op is Op.GROUPED_GEMM:
+        return replace(found, min_k=1)
     copies_scales = config.schedule is CutlassSchedule.KC or config.macro_tile.m >= _COPIED_SCALES
     if signature.quant is Quant.BLOCKSCALE and copies_scales:
         found = replace(found, m_multiple=_VECTOR_BITS // DType.FP32.bits)
-    if signature.op is Op.GROUPED_GEMM:
-        return replace(found, min_k=1)
     if not config.stream_k:
         return found
     return replace(found, max_k_batch=_MOST_SHARED, split_grain=config.tile.k, min_k=config.tile.k)

@@ -19,7 +19,6 @@ _NARROW = tuple(map(str, (DType.FP8_OCP, DType.BF8_OCP, DType.INT8)))
 _SCALED = tuple(map(str, (Quant.PER_TENSOR, Quant.ROWWISE, Quant.BLOCKSCALE)))
 _OF_INT8 = tuple(map(str, (Quant.NONE, Quant.PER_TENSOR, Quant.ROWWISE)))
 _OPS = (str(Op.GEMM), str(Op.GROUPED_GEMM))
-_OF_GROUPS = (str(Quant.NONE), str(Quant.ROWWISE))
 _WIDE_BITS = 16
 _MOST_SUMS = 192
 _K_BYTES = 128
@@ -48,7 +47,7 @@ def is_a_product_of_rows(signature: GemmSignature, config: CutlassConfig, arch: 
 
 @RULES.rule("cutlass.store", source="dispatcher_cpp/backends/cutlass/store.hpp")
 def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """A bias and the ops of an epilogue follow whole sums, without block scales or stream-K; of groups no D tensors.
+    """A bias and the ops of an epilogue follow whole sums, without block scales or stream-K.
 
     An int32 C is the bare sum.
     """
@@ -57,20 +56,10 @@ def stores_of_whole_sums(signature: GemmSignature, config: CutlassConfig, arch: 
     beside = {
         "block scales": signature.quant is Quant.BLOCKSCALE,
         "stream-K": config.stream_k,
-        "D tensors of groups": _is_grouped(signature) and any(op.takes_d for op in signature.epilogue),
         "bare sums": signature.c is DType.INT32,
     }
     found = next((name for name, has in beside.items() if has), None)
     return broken("a bias or an epilogue stands beside whole sums", found, "none") if found else None
-
-
-@RULES.rule("cutlass.groups", source="dispatcher_cpp/backends/cutlass/grouped.hpp")
-def groups_are_plain(signature: GemmSignature, config: CutlassConfig, arch: ArchSpec) -> RuleFinding | None:
-    """Groups of floats without scales or with those of rows."""
-    if not _is_grouped(signature):
-        return None
-    integers = broken("groups are of floats", str(signature.a), "a float") if signature.a is DType.INT8 else None
-    return integers or not_among(str(signature.quant), _OF_GROUPS, "scales of groups are")
 
 
 @RULES.rule("cutlass.types", source=_HEADER)
