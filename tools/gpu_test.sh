@@ -62,7 +62,7 @@ if command -v compute-sanitizer > /dev/null; then
   echo "compute-sanitizer"  # of ours alone: racecheck reports kernels of cuBLASLt's too
   jobs=()
   for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale gemm_bf16_rcr_bias_epi_gelu \
-    grouped_gemm_bf16_rcr gemm_bf16_crr gemm_int8_bf16_rcr_rowwise); do
+    grouped_gemm_bf16_rcr grouped_${fp8}_blockscale gemm_bf16_crr gemm_int8_bf16_rcr_rowwise); do
     for tool in memcheck racecheck; do
       CKGEN_CUBLASLT=none timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 1 \
         "$app" check "$signature" 3 3 > "$found/sanitizer_${tool}_$signature.txt" 2>&1 &
@@ -92,8 +92,10 @@ for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_blockscale); do
   grep -m 1 '^no cuBLASLt' "$found/said.txt" >> "$found/skipped.txt"
 done
 for signature in $(those_of gemm_bf16_rcr_batched ${fp8}_rowwise_batched grouped_gemm_bf16_rcr \
-  grouped_${fp8}_rowwise gemm_bf16_rcr_bias_epi_gelu ${fp8}_rowwise_bias_epi_gelu gemm_bf16_rcr_epi_silu_mul \
-  gemm_bf16_rrr gemm_bf16_ccr gemm_bf16_crr gemm_int8_bf16_rcr_rowwise gemm_int8_int32_rcr); do
+  grouped_${fp8}_rowwise grouped_${fp8}_blockscale grouped_gemm_int8_bf16_rcr_rowwise \
+  grouped_gemm_bf16_rcr_epi_silu_mul gemm_bf16_rcr_bias_epi_gelu ${fp8}_rowwise_bias_epi_gelu \
+  gemm_bf16_rcr_epi_silu_mul gemm_bf16_rrr gemm_bf16_ccr gemm_bf16_crr gemm_int8_bf16_rcr_rowwise \
+  gemm_int8_int32_rcr); do
   times=$found/table_$signature.csv
   timeout 100 "$app" table "$signature" "$work/sweep.cubin" 11 > "$times" 2> "$found/said.txt" || status=1
   if python3 -c 'import torch' 2> /dev/null; then

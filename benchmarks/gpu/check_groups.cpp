@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <random>
@@ -19,9 +20,10 @@ class Grouped {
       GroupOperands of{};
       operands_.push_back(nullptr);
       if (size.m != 0) {
-        const std::int64_t pad = 8 * static_cast<std::int64_t>(operands_.size() % 2);
-        operands_.back() =
-            std::make_unique<Operands>(alone(signature), Shape{size.m, size.n, size.k, pad}, data, random);
+        const auto number = static_cast<std::int64_t>(operands_.size());
+        Shape shape{size.m, size.n, size.k, 8 * (number % 2)};
+        shape.ahead_of_a_scale = number % 4;
+        operands_.back() = std::make_unique<Operands>(alone(signature), shape, data, random);
         const GemmArgs args = operands_.back()->args();
         of.a = args.a;
         of.b = args.b;
@@ -32,6 +34,8 @@ class Grouped {
         of.lda = args.lda;
         of.ldb = args.ldb;
         of.ldc = args.ldc;
+        std::copy_n(args.d, kMaxD, of.d);
+        std::copy_n(args.ldd, kMaxD, of.ldd);
       }
       described_.push_back(of);
     }
@@ -94,9 +98,9 @@ class Grouped {
   void *device_operands_ = nullptr, *device_sizes_ = nullptr;
 };
 
-/// Up to 20 groups, a few of them without rows. N and K differ where the host knows them.
+/// Up to 20 groups, a few of them without rows. N and K differ where the host knows them; K is whole blocks of scales.
 std::vector<GroupSize> drawn_sizes(const Signature& signature, bool is_on_device, std::mt19937& random) {
-  const std::int64_t k_grain = bits(signature.a) == 8 ? 16 : 8;
+  const std::int64_t k_grain = signature.quant == Quant::blockscale ? 128 : bits(signature.a) == 8 ? 16 : 8;
   std::uniform_int_distribution<std::int64_t> count(1, 20), rows(-40, 300), columns(1, 48), deep(1, 800 / k_grain);
   std::vector<GroupSize> sizes(static_cast<std::size_t>(count(random)));
   for (GroupSize& size : sizes) {

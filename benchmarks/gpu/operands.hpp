@@ -18,10 +18,12 @@
 enum class Shared { none, a, b };
 
 /// `pad`: elements behind each row and each matrix of C; without them D tensors have one row for all.
+/// `ahead_of_a_scale`: floats that A's scales stand behind.
 struct Shape {
   std::int64_t m, n, k, pad;
   std::int64_t batch = 1;
   Shared shared = Shared::none;
+  std::int64_t ahead_of_a_scale = 0;
 };
 
 /// Integers from -2 to 2, whose sums every accumulator holds, and powers of two as scales: C is exact but for its own
@@ -41,7 +43,9 @@ class Operands {
     draw_store(random);
     device_a_ = uploaded(in_, a_is_row_major(signature.layout) ? a_ : lines_across_k(a_, shape.m, shape.k));
     device_b_ = uploaded(in_, b_is_row_major(signature.layout) ? lines_across_k(b_, shape.n, shape.k) : b_);
-    device_scales_[0] = uploaded(a_scales_);
+    std::vector<float> of_a(count(a_scales_.empty() ? 0 : shape.ahead_of_a_scale, 1), 0);
+    of_a.insert(of_a.end(), a_scales_.begin(), a_scales_.end());
+    device_scales_[0] = uploaded(of_a);
     device_scales_[1] = uploaded(b_scales_);
     device_bias_ = uploaded(bias_);
     for (int i = 0; i < signature.epilogue.d_count(); ++i) device_d_[i] = uploaded(out_, d_[i]);
@@ -62,7 +66,7 @@ class Operands {
     args.a = device_a_;
     args.b = device_b_;
     args.c = static_cast<char*>(device_c_) + kGuard;
-    args.a_scale = device_scales_[0];
+    if (!a_scales_.empty()) args.a_scale = static_cast<const float*>(device_scales_[0]) + shape_.ahead_of_a_scale;
     args.b_scale = device_scales_[1];
     args.bias = device_bias_;
     args.ldc = ldc();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
@@ -10,11 +11,17 @@ namespace {
 
 using namespace ckgen;
 
-/// So many rows on average, from none to twice as many.
-std::vector<std::int64_t> uneven_rows(std::size_t count, std::int64_t mean) {
+constexpr std::int64_t kBlock = 128;
+
+/// So many rows on average, from none to twice as many; of scales of blocks whole fours, which cuBLASLt asks for.
+std::vector<std::int64_t> uneven_rows(const Signature& signature, std::size_t count, std::int64_t mean) {
+  const std::int64_t grain = signature.quant == Quant::blockscale ? 4 : 1;
   std::mt19937 random(7);
   std::vector<std::int64_t> rows(count);
-  for (std::int64_t& one : rows) one = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(2 * mean + 1));
+  for (std::int64_t& one : rows) {
+    one = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(2 * mean + 1));
+    one = (one + grain - 1) / grain * grain;
+  }
   return rows;
 }
 
@@ -25,23 +32,32 @@ struct Layer {
 constexpr Layer kLayers[] = {{8, 14336, 4096}, {8, 4096, 14336}, {64, 2048, 7168}, {128, 1536, 4096}};
 constexpr std::int64_t kMeans[] = {2, 16, 64, 256, 1024};
 
-/// Operands of a layer's groups, one behind the other, of a normal distribution, with scales of 1.
+/// Operands of a layer's groups, one behind the other, of a normal distribution, with scales of 1. D tensors are of C's
+/// sizes.
 class LayerMemory {
  public:
   LayerMemory(const Signature& signature, const Layer& layer)
-      : layer_(layer), bytes_(static_cast<std::int64_t>(bits(signature.a)) / 8) {
-    const auto most = static_cast<std::int64_t>(layer.groups) * 2 * kMeans[std::size(kMeans) - 1];
+      : layer_(layer),
+        d_count_(signature.epilogue.d_count()),
+        bytes_(static_cast<std::int64_t>(bits(signature.a)) / 8),
+        bytes_c_(static_cast<std::int64_t>(bits(signature.c)) / 8) {
+    const auto count = static_cast<std::int64_t>(layer.groups);
+    const std::int64_t most = count * (2 * kMeans[std::size(kMeans) - 1] + 3);
     std::mt19937 random(5);
     const Number number = Number::of(signature.a);
     a_ = filled(number, most * layer.k, random);
-    b_ = filled(number, static_cast<std::int64_t>(layer.groups) * layer.n * layer.k, random);
-    c_ = gpu::allocate(static_cast<std::size_t>(most * layer.n * 2));
-    const std::vector<float> ones(static_cast<std::size_t>(std::max<std::int64_t>(most, layer.n)), 1.0F);
-    scales_ = gpu::allocate(ones.size() * sizeof(float));
-    gpu::to_device(scales_, ones.data(), ones.size() * sizeof(float));
+    b_ = filled(number, count * layer.n * layer.k, random);
+    c_ = gpu::allocate(static_cast<std::size_t>(most * layer.n * bytes_c_));
+    if (d_count_ != 0) d_ = filled(Number::of(signature.c), most * layer.n, random);
+    const bool has_blocks = signature.quant == Quant::blockscale;
+    scales_of_row_ = has_blocks ? layer.k / kBlock : 1;
+    scales_of_b_ = has_blocks ? layer.n / kBlock * (layer.k / kBlock) : layer.n;
+    a_scales_ = ones(most * scales_of_row_);
+    b_scales_ = ones(count * scales_of_b_);
   }
   ~LayerMemory() {
-    for (void* memory : {a_, b_, c_, scales_}) gpu::release(memory);
+    for (void* memory : {a_, b_, c_, d_, a_scales_, b_scales_})
+      if (memory != nullptr) gpu::release(memory);
   }
   LayerMemory(const LayerMemory&) = delete;
   LayerMemory& operator=(const LayerMemory&) = delete;
@@ -54,8 +70,13 @@ class LayerMemory {
       const auto number = static_cast<std::int64_t>(all.size());
       of.a = static_cast<const char*>(a_) + row * layer_.k * bytes_;
       of.b = static_cast<const char*>(b_) + number * layer_.n * layer_.k * bytes_;
-      of.c = static_cast<char*>(c_) + row * layer_.n * 2;
-      of.a_scale = of.b_scale = scales_;
+      of.c = static_cast<char*>(c_) + row * layer_.n * bytes_c_;
+      of.a_scale = static_cast<const float*>(a_scales_) + row * scales_of_row_;
+      of.b_scale = static_cast<const float*>(b_scales_) + number * scales_of_b_;
+      for (int i = 0; i < d_count_; ++i) {
+        of.d[i] = static_cast<const char*>(d_) + row * layer_.n * bytes_c_;
+        of.ldd[i] = layer_.n;
+      }
       of.lda = of.ldb = layer_.k;
       of.ldc = layer_.n;
       all.push_back(of);
@@ -74,10 +95,24 @@ class LayerMemory {
     return memory;
   }
 
+  static void* ones(std::int64_t count) {
+    const std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
+    void* memory = gpu::allocate(values.size() * sizeof(float));
+    gpu::to_device(memory, values.data(), values.size() * sizeof(float));
+    return memory;
+  }
+
   Layer layer_;
-  std::int64_t bytes_;
-  void *a_ = nullptr, *b_ = nullptr, *c_ = nullptr, *scales_ = nullptr;
+  int d_count_;
+  std::int64_t bytes_, bytes_c_, scales_of_row_ = 0, scales_of_b_ = 0;
+  void *a_ = nullptr, *b_ = nullptr, *c_ = nullptr, *d_ = nullptr, *a_scales_ = nullptr, *b_scales_ = nullptr;
 };
+
+std::int64_t most_rows(const std::vector<GroupSize>& sizes) {
+  std::int64_t most = 0;
+  for (const GroupSize& size : sizes) most = std::max(most, size.m);
+  return most;
+}
 
 std::string rows_text(const std::vector<GroupSize>& sizes) {
   std::string text;
@@ -100,13 +135,13 @@ int table_groups(const Context& context, const Signature& signature, const std::
     void* device_sizes = gpu::allocate(layer.groups * sizeof(GroupSize));
     for (const std::int64_t mean : kMeans) {
       std::vector<GroupSize> sizes;
-      for (const std::int64_t m : uneven_rows(layer.groups, mean)) sizes.push_back({m, layer.n, layer.k});
+      for (const std::int64_t m : uneven_rows(signature, layer.groups, mean)) sizes.push_back({m, layer.n, layer.k});
       const std::vector<GroupOperands> operands = memory.operands(sizes);
       gpu::to_device(device_operands, operands.data(), operands.size() * sizeof(GroupOperands));
       gpu::to_device(device_sizes, sizes.data(), sizes.size() * sizeof(GroupSize));
       const auto count = static_cast<std::int64_t>(sizes.size());
       const Groups on_host(sizes.data(), count);
-      const Groups on_device = Groups::on_device(count, 2 * mean, layer.n, layer.k);
+      const Groups on_device = Groups::on_device(count, most_rows(sizes), layer.n, layer.k);
       GroupedArgs of_host{};
       of_host.operands = operands.data();
       of_host.sizes = sizes.data();
@@ -134,7 +169,7 @@ int table_groups(const Context& context, const Signature& signature, const std::
                [&dispatcher, &args, stream, plan = *plan] { return dispatcher.run(plan, args, stream); });
         }
       }
-      // One product of cuBLASLt's after the other.
+      // One product of cuBLASLt's after the other, where it computes each.
       std::map<std::int64_t, std::unique_ptr<Peers>> peers;
       struct One {
         const Dispatcher* dispatcher;
@@ -157,7 +192,7 @@ int table_groups(const Context& context, const Signature& signature, const std::
           loop.push_back({&from, plan, args});
         });
       }
-      if (!loop.empty())
+      if (!loop.empty() && static_cast<std::int64_t>(loop.size()) == on_host.busy())
         keep(std::string(kPeer) + "_loop", false, [&loop, stream] {
           for (const One& one : loop)
             if (const Status status = one.dispatcher->run(one.plan, one.args, stream); !status.ok()) return status;

@@ -4,7 +4,7 @@
 
 One launch after the other, the L2 swept before each by reading, by events, medians. A signature or a problem that torch
 does not compute is said on stderr. Operands are of a normal distribution; scales are 1, and biases of the type of C. Of
-int8 it is the bare sums in int32, which torch has alone, beside ours with scales too.
+int8 it is the bare sums in int32, which torch has alone, beside ours with scales too; of groups one after the other.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ class Products:
         if read is None:
             raise ValueError(f"no call for {signature}")
         types, of_a, of_b, words = read[1], read[2], read[3], read[4] or ""
-        is_narrow = "fp8" in types
         if problem.get("groups"):
-            return self.groups(list(map(int, problem["groups"].split(";"))), n, k, is_narrow=is_narrow)
+            return self.groups(list(map(int, problem["groups"].split(";"))), n, k, types, words)
         batch, is_integer = int(problem.get("batch") or 0), types.startswith("int8")
         if batch and is_integer:
             raise ValueError("no batches of int8")
@@ -72,12 +71,20 @@ class Products:
         """Scales."""
         return self.torch.ones(*sizes, device="cuda")
 
-    def groups(self, rows: list[int], n: int, k: int, *, is_narrow: bool) -> Callable[[], Any]:
-        """Rows of A of all groups, one behind the other, and a matrix B for each."""
-        torch = self.torch
+    def groups(self, rows: list[int], n: int, k: int, types: str, words: str) -> Callable[[], Any]:
+        """Rows of A of all groups, one behind the other, and a matrix B for each; integers one after the other."""
+        torch, is_narrow = self.torch, "fp8" in types
+        if types.startswith("int8"):
+            calls = [self.integers(m, n, k) for m in rows if m]
+            return lambda: [call() for call in calls]
+        if words not in (("rowwise",) if is_narrow else ("", "epi_silu_mul")):
+            raise ValueError(f"no groups with '{words}'")
         ends = torch.tensor(rows, device="cuda").cumsum(0).to(torch.int32)
         a = self.operand(sum(rows), k, is_narrow=is_narrow)
         b = torch.stack([self.operand(n, k, is_narrow=is_narrow) for _ in rows]).transpose(1, 2)
+        if words == "epi_silu_mul":
+            other, silu = self.operand(sum(rows), n, is_narrow=False), torch.nn.functional.silu
+            return lambda: silu(torch._grouped_mm(a, b, offs=ends, out_dtype=torch.bfloat16)) * other
         if not is_narrow:
             return lambda: torch._grouped_mm(a, b, offs=ends, out_dtype=torch.bfloat16)
         of_a, of_b = self.ones(sum(rows)), self.ones(len(rows), n)

@@ -32,6 +32,8 @@ KINDS = {
     "gemm_int8_bf16_rcr_rowwise": 104, "gemm_int8_int32_rcr": 104, "gemm_bf16_rrr": 104, "gemm_bf16_ccr": 88,
     "gemm_bf16_crr": 88, "gemm_bf16_rcr_bias_epi_gelu": 104, "gemm_bf16_rcr_epi_silu_mul": 104,
     f"{FP8}_rowwise_bias_epi_gelu": 104, "grouped_gemm_bf16_rcr": 20, f"grouped_{FP8}_rowwise": 20,
+    f"grouped_{FP8}_blockscale": 20, "grouped_gemm_int8_bf16_rcr_rowwise": 20, "grouped_gemm_int8_int32_rcr": 20,
+    "grouped_gemm_bf16_rcr_epi_silu_mul": 20,
 }  # fmt: skip
 ROWS = {
     "hopper_bf16_tuned_gemm.csv": {"gemm_bf16_rcr": DENSE},
