@@ -8,6 +8,7 @@
 
 #include "backends/host/isa_elements.hpp"
 #include "backends/host/isa_micro.hpp"
+#include "backends/host/isa_pack_lines.hpp"
 #include "backends/host/isa_transpose.hpp"
 
 namespace ckgen {
@@ -53,8 +54,16 @@ inline VecI rows_of_word(const InPlaceCall& c, const std::uint32_t* a) {
   }
 }
 
+// The first `bytes` of a line, at most 64; what is missing is zero.
+inline void copy_part(const unsigned char* const* rows, std::int64_t at, std::int64_t bytes,
+                      std::int32_t (*lines)[kLineWords]) {
+  const __mmask64 live = ~std::uint64_t{0} >> (64 - bytes);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLineRows; ++i) _mm512_store_si512(lines[i], _mm512_maskz_loadu_epi8(live, rows[i] + at));
+}
+
 void in_place_lanes(const InPlaceCall& c) {
-  constexpr std::int64_t kLine = 2 * kLineWords, kAhead = 512;  // elements, bytes
+  constexpr std::int64_t kLine = 64, kAhead = 512;  // bytes
   const std::int64_t bytes = c.depth * 2, jump = kLineRows * c.b->ld * 2 - bytes;
   alignas(64) std::int32_t lines[kLineRows][kLineWords];
   for (std::int64_t n = 0; n < c.columns; n += kLineRows) {
@@ -65,16 +74,19 @@ void in_place_lanes(const InPlaceCall& c) {
 #pragma GCC unroll 16
     for (int j = 0; j < kLineRows; ++j) sum[j] = zero_f();
     const std::uint32_t* a = c.a;
-    std::int64_t k = 0;
-    for (; k + kLine <= c.depth; k += kLine, a += kLineWords * c.mr) {
-      copy_lines(rows, k * 2, bytes - k * 2 > kAhead ? kAhead : jump + kAhead, lines);
+    std::int64_t at = least(bytes, first_bytes(rows[0], c.b->ld * 2)) % kLine;
+    if (at > 0) {
+      copy_part(rows, 0, at, lines);
+      add_lanes(c, (at + 3) / 4, a, lines, sum);
+      a += (at + 3) / 4 * c.mr;
+    }
+    for (; at + kLine <= bytes; at += kLine, a += kLineWords * c.mr) {
+      copy_lines(rows, at, bytes - at > kAhead ? kAhead : jump + kAhead, lines);
       add_lanes(c, kLineWords, a, lines, sum);
     }
-    if (k < c.depth) {
-      const __mmask64 live = (std::uint64_t{1} << (bytes - k * 2)) - 1;
-#pragma GCC unroll 16
-      for (int i = 0; i < kLineRows; ++i) _mm512_store_si512(lines[i], _mm512_maskz_loadu_epi8(live, rows[i] + k * 2));
-      add_lanes(c, (c.depth - k + 1) / 2, a, lines, sum);
+    if (at < bytes) {
+      copy_part(rows, at, bytes - at, lines);
+      add_lanes(c, (bytes - at + 3) / 4, a, lines, sum);
     }
     VecI by_lane[kLineRows];
 #pragma GCC unroll 16
