@@ -52,9 +52,9 @@ inline void load_some(const Block& block, std::int64_t at, std::int64_t bytes, _
     v[i] = i < block.count ? _mm512_maskz_loadu_epi8(there, block.rows[i] + at) : _mm512_setzero_si512();
 }
 
-// Bytes of rows of `bytes` ahead of their first whole cache line, or of a whole line where rows begin with one, or
-// where lines do not begin with a word. A line that is read in two halves is asked for twice: sixteen rows a power of
-// two apart share a set that holds eight.
+// Bytes of rows, `ld_bytes` apart, ahead of their first whole cache line; a line's where they begin with one, where
+// rows differ in that or where lines do not begin with a word. A line that is read in two halves is fetched twice:
+// sixteen rows a power of two apart share a set that holds eight.
 inline std::int64_t first_bytes(const unsigned char* row, std::int64_t ld_bytes) {
   constexpr std::int64_t kLine = 64;
   const std::int64_t ahead = -static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row)) & (kLine - 1);
