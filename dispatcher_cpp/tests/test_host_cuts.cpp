@@ -108,6 +108,23 @@ TEST(HostCuts, AnInstanceOfTheCpuHasItsConfig) {
   EXPECT_EQ(host_blocking(traits_of(DType::fp32, DType::fp32), {Isa::x86_64_v4, 12, 32, 40, 50, 60, 0}, 0).split, 1);
 }
 
+// As many words of any type, but for tiles.
+TEST(HostCuts, ADepthOfFp32IsAsManyWordsOfNarrowerTypes) {
+  struct Row {
+    Isa isa;
+    std::int32_t mr, nr;
+    DType type;
+    std::int64_t kc;
+  };
+  for (const Row& x : {Row{Isa::x86_64_v3, 6, 16, DType::fp16, 60}, Row{Isa::x86_64_v3, 6, 16, DType::int8, 120},
+                       Row{Isa::x86_64_v4, 8, 32, DType::bf16, 60}, Row{Isa::x86_64_v4_bf16, 8, 32, DType::bf16, 120},
+                       Row{Isa::x86_64_amx, 8, 32, DType::bf16, 120}, Row{Isa::x86_64_amx, 16, 32, DType::bf16, 60}}) {
+    if (table_for(x.isa) == nullptr) continue;
+    SCOPED_TRACE(testing::Message() << isa_name(x.isa) << " " << name(x.type) << " " << x.mr);
+    EXPECT_EQ(host_blocking(traits_of(x.type, x.type), {x.isa, x.mr, x.nr, 40, 50, 60, 0}, 70).kc, x.kc);
+  }
+}
+
 TEST(HostCuts, PanelsAreOfTheKindThatTheTypesAllow) {
   using enum DType;
   for (const DType type : {bf16, fp8_ocp, fp8_fnuz, bf8_ocp, bf8_fnuz}) {

@@ -133,6 +133,10 @@ TEST(HostDivision, NothingIsAskedForWhereThereAreNoRuns) {
   const PackSource shuffled = make_pack_source(PackKind::bf16, DType::bf16, memory, 64, true, true);
   EXPECT_EQ(Ahead(by_row, 0, 16, 0, 64).take(32), nullptr);
   EXPECT_EQ(Ahead(shuffled, 0, 16, 0, 64).take(32), nullptr);
+  PackSource gathered = make_pack_source(PackKind::bf16, DType::bf16, memory, 64, true, false);
+  constexpr std::int32_t kRows[16] = {};
+  gathered.rows = kRows;
+  EXPECT_EQ(Ahead(gathered, 0, 16, 0, 64).take(32), nullptr);
   EXPECT_EQ(Ahead().take(32), nullptr);
   const PackSource plain = make_pack_source(PackKind::bf16, DType::bf16, memory, 64, true, false);
   EXPECT_EQ(Ahead(plain, 0, 1, 0, 32).take(1 << 20), nullptr);  // more steps than a call has runs for

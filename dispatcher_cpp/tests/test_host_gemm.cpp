@@ -167,6 +167,27 @@ TEST(GemmHost, EveryRegisterTileOfEveryIsa) {
     }
 }
 
+// K of several depths by rows of several blocks: A is kept packed where other columns follow, and is not where none do.
+TEST(GemmHost, KOfSeveralDepths) {
+  const GemmTraits kinds[] = {
+      {kHalf, kHalf, kFloat, DType::fp32, Layout::rcr, Quant::none, false, false},
+      {DType::bf16, DType::bf16, kFloat, DType::fp32, Layout::rrr, Quant::none, false, false},
+      {kInt, kInt, kHalf, DType::int32, Layout::ccr, Quant::rowwise, false, false},
+      {kFp8, kFp8, kHalf, DType::fp32, Layout::rcr, Quant::blockscale, false, false},
+  };
+  for (const host::Isa isa : {host::Isa::x86_64_v3, host::detect_isa()})
+    for (const GemmTraits& t : kinds)
+      for (const std::int64_t n : {40, 130}) {
+        const host::HostConfig config{isa, 4, isa == host::Isa::x86_64_v3 ? 16 : 32, 12, 100, 48, 1};
+        Fixture f(t, {31, n, 2081});
+        const Workspace w(host::gemm_host_workspace(t, config, 31, n, 2081, 1));
+        const Status s = host::run_gemm_host(t, config, f.args, w.data);
+        ASSERT_TRUE(s.ok()) << s.message;
+        f.expect_equal();
+        if (HasFatalFailure()) return;
+      }
+}
+
 TEST(GemmHost, UnknownRegisterTileIsRefused) {
   const GemmTraits t{kFloat, kFloat, kFloat, DType::fp32, Layout::rrr, Quant::none, false, false};
   const host::HostConfig config{host::Isa::x86_64_v3, 5, 16, 64, 64, 64, 0};

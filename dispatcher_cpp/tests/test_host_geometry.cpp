@@ -85,6 +85,23 @@ TEST(HostGeometry, AsManyRowsArePackedAsTheBudgetsHold) {
   }
 }
 
+// All of K for the items that follow the first; where none does, what is multiplied at once.
+TEST(HostGeometry, AIsKeptPackedForOtherItemsOnly) {
+  struct Row {
+    Sizes size;
+    std::int64_t split, across, words;
+  };
+  for (const Row& x : {Row{{100, 128, 4096, 1}, 4096, 1, 512}, Row{{100, 129, 4096, 1}, 4096, 2, 4096},
+                       Row{{100, 128, 500, 1}, 500, 1, 500}, Row{{100, 128, 0, 1}, 1, 1, 1},
+                       Row{{100, 128, 4096, 1}, 2048, 1, 4096}, Row{{5000, 128, 400000, 1}, 400000, 1, 512}}) {
+    SCOPED_TRACE(testing::Message() << x.size.n << " x " << x.size.k << " split by " << x.split);
+    const Geometry g =
+        make_geometry(traits_of(), {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, x.split, 0, 1, false}, x.size);
+    EXPECT_EQ(g.across, x.across);
+    EXPECT_EQ(g.a_words, x.words);
+  }
+}
+
 // What launches of many products rely on: a part of fewer rows needs no more memory, on either side of one block.
 TEST(HostGeometry, BytesGrowWithTheRows) {
   for (const std::int64_t k : {40, 3000, 300000})
@@ -144,7 +161,7 @@ void expect_laid_out(const Geometry& g, std::int64_t mr, std::int64_t nr) {
     EXPECT_EQ(found, at) << what;
     at += words_bytes(words, 1);
   };
-  std::size_t at = words_bytes(g.m_super * mr, g.words);
+  std::size_t at = words_bytes(g.m_super * mr, g.a_words);
   follow(at, g.a_scale_offset, g.m_super * mr * g.groups, "scales of A");
   EXPECT_EQ(g.slot_offset, at);
   at = words_bytes(acc_rows, acc_ld);

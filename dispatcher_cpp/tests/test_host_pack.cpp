@@ -143,14 +143,18 @@ TEST(HostPack, EveryTypeOrderWidthAndLength) {
           if (type == int4 && order != Order::along_k) continue;
           SCOPED_TRACE(testing::Message()
                        << name(type) << " order " << static_cast<int>(order) << " kind " << static_cast<int>(kind));
-          const std::int64_t p = 80, k = order == Order::preshuffled ? 192 : 186;
-          const Operand o(type, order, p, k, random);
-          host::PackSource source =
-              host::make_pack_source(kind, type, o.base(), o.ld, order != Order::along_p, order == Order::preshuffled);
-          for (int i = 0; i < 40; ++i) {
-            source.is_a = i % 2 == 0 && order != Order::preshuffled;
-            ASSERT_NO_FATAL_FAILURE(expect_packed(*isa, source, piece(random, o, p, k),
-                                                  [&](std::int64_t row, std::int64_t at) { return o.value(row, at); }));
+          const std::int64_t p = 80;
+          for (const std::int64_t depth : {186, 190}) {  // rows of any bytes, and of whole cache lines
+            const std::int64_t k = order == Order::preshuffled ? 192 : depth;
+            const Operand o(type, order, p, k, random);
+            host::PackSource source = host::make_pack_source(kind, type, o.base(), o.ld, order != Order::along_p,
+                                                             order == Order::preshuffled);
+            for (int i = 0; i < 20; ++i) {
+              source.is_a = i % 2 == 0 && order != Order::preshuffled;
+              ASSERT_NO_FATAL_FAILURE(
+                  expect_packed(*isa, source, piece(random, o, p, k),
+                                [&](std::int64_t row, std::int64_t at) { return o.value(row, at); }));
+            }
           }
         }
 }

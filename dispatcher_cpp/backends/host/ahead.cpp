@@ -22,7 +22,7 @@ Ahead::Ahead(const PackSource& b, std::int64_t n0, std::int64_t columns, std::in
     base_ = b.base + n0 / kPanelColumns * pitch_ + k0 / e * kPanelColumns * 4;
     rows = ceil_div(columns, kPanelColumns);
     bytes = ceil_div(depth, e) * kPanelColumns * 4;
-  } else if (b.k_contiguous && !b.preshuffled) {
+  } else if (b.k_contiguous && !b.preshuffled && b.rows == nullptr) {
     pitch_ = bytes_of(b.type, b.ld);
     base_ = b.base + bytes_of(b.type, n0 * b.ld + k0);
     bytes = bytes_of(b.type, depth);

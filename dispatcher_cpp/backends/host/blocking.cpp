@@ -92,7 +92,8 @@ Blocking host_blocking(const GemmTraits& t, const HostConfig& c, std::int64_t k)
   b.nr = c.nr;
   b.block_m = c.mc;
   b.block_n = c.nc;
-  b.kc = c.kc;
+  // Elements of fp32, and as many words of narrower types; tiles of AMX take elements as they are.
+  b.kc = has_tiles(b) ? c.kc : std::int64_t{c.kc} * elements_per_word(b.kind);
   b.split = std::max<std::int64_t>(1, k);
   b.split_mode = 0;
   b.dots = true;

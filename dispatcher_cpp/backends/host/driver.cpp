@@ -77,16 +77,6 @@ class Problem {
     return m_panel == g_.m_panels - 1 ? *g_.tail : *g_.micro;
   }
 
-  // All splits of one panel of A, each starting on a word of its own.
-  void pack_rows(std::int64_t m_panel, unsigned char* panel) const noexcept {
-    const std::int64_t row = m_panel * mr_, width = micro_of(m_panel).mr;
-    for (std::int64_t i = 0; i < g_.splits; ++i) {
-      const std::int64_t k0 = i * g_.split;
-      pack_panel(*g_.isa, micro_of(m_panel), a_, part_.m0 + row, std::min(width, g_.size.m - row), k0,
-                 std::min(g_.split, g_.size.k - k0), panel + i * g_.split_words * width * 4);
-    }
-  }
-
   float mx_scale(const void* scales, std::int64_t row, std::int64_t group) const noexcept {
     const std::int64_t at = mx_scale_shuffled_ ? shuffled_mx_scale(row, group, g_.groups) : row * g_.groups + group;
     return kE8m0.value[static_cast<const unsigned char*>(scales)[at]];
@@ -137,16 +127,16 @@ class Problem {
     }
   }
 
-  std::int64_t panel_bytes() const noexcept { return g_.words * mr_ * 4; }
+  // Where word `word` of K of a panel of a superblock is, which `micro` multiplies.
+  unsigned char* rows_at(std::int64_t panel, std::int64_t word, const MicroKernel& micro) const noexcept {
+    return workspace_ + (panel * g_.a_words * mr_ + word % g_.a_words * micro.mr) * 4;
+  }
 
-  // Panels of A from m0 on, as many as are packed at once, by all columns.
+  // Panels of A from m0 on, as many as are kept, by all columns.
   void superblock(std::int64_t m0) noexcept {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
-    for (std::int64_t i = 0; i < m_count; ++i) {
-      pack_rows(m0 + i, workspace_ + i * panel_bytes());
-      gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
-    }
+    for (std::int64_t i = 0; i < m_count; ++i) gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
     const auto first = [&](std::int64_t item) { return item * g_.n_panels / g_.across; };
     const bool is_last = m0 + m_count == g_.m_panels;
     for (std::int64_t i = 0; i < g_.across; ++i) {
@@ -166,6 +156,17 @@ class Problem {
     std::int64_t i0, i_count;
     unsigned char *acc, *total;
   };
+
+  // Elements [k0, k1) of split s of `i_count` panels of A from i0 on, which the first item of a superblock packs.
+  void pack_rows(const Item& item, std::int64_t i0, std::int64_t i_count, std::int64_t s, std::int64_t k0,
+                 std::int64_t k1) const noexcept {
+    const std::int64_t word = s * g_.split_words + (k0 - s * g_.split) / elements_per_word(g_.kind);
+    for (std::int64_t i = i0; i < i0 + i_count; ++i) {
+      const MicroKernel& micro = micro_of(item.m0 + i);
+      const std::int64_t row = (item.m0 + i) * mr_, count = std::min<std::int64_t>(micro.mr, g_.size.m - row);
+      pack_panel(*g_.isa, micro, a_, part_.m0 + row, count, k0, k1 - k0, rows_at(i, word, micro));
+    }
+  }
 
   template <class F>
   void each_block(const Item& item, unsigned char* slot, F&& f) const noexcept {
@@ -195,9 +196,11 @@ class Problem {
         if (!g_.reads_prepacked)
           pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
                        item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
-        Ahead ahead = after(item, d1);
+        Ahead columns_ahead = after(item, d1);
         each_block(item, slot, [&](const Block& block) {
-          accumulate(item, block, s, d0, d1, slot, ahead);
+          if (item.j0 == 0) pack_rows(item, block.i0, block.i_count, s, d0, d1);
+          Ahead rows_ahead = rows_after(item, block, d0, d1);
+          accumulate(item, block, s, d0, d1, slot, rows_ahead, columns_ahead);
           if (d1 == end) finish_split(item, block, s, slot);
         });
       }
@@ -213,6 +216,14 @@ class Problem {
     return {b_, part_.n0 + column, columns, from, std::min(g_.depth, g_.size.k - from)};
   }
 
+  // What is packed of A after elements [d0, d1) of a block: those of the next block, or what follows of K of the first.
+  Ahead rows_after(const Item& item, const Block& block, std::int64_t d0, std::int64_t d1) const noexcept {
+    const bool is_last = block.i0 + block.i_count == item.i_count;
+    const std::int64_t row = (item.m0 + (is_last ? 0 : block.i0 + block.i_count)) * mr_, from = is_last ? d1 : d0;
+    if (item.j0 != 0 || from >= g_.size.k) return {};
+    return {a_, part_.m0 + row, std::min(g_.pm * mr_, g_.size.m - row), from, std::min(g_.depth, g_.size.k - from)};
+  }
+
   // What follows the last element of K of a split.
   void finish_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
     if (g_.splits > 1) fold_split(item, block, s, slot);
@@ -222,6 +233,7 @@ class Problem {
   // The same by a kernel that reads B in place: all rows are in this item.
   void accumulate_in_place(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
     const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k), count = columns(item);
+    if (item.j0 == 0) pack_rows(item, 0, item.i_count, s, begin, end);
     const auto* a = reinterpret_cast<const std::uint32_t*>(workspace_) + s * g_.split_words * mr_;
     auto* acc = reinterpret_cast<float*>(slot);
     InPlaceCall call{&b_,         part_.n0 + item.j0 * nr_,
@@ -301,7 +313,7 @@ class Problem {
 
   // Adds elements [d0, d1) of K of split s, whose columns of B are packed, to a block.
   void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
-                  unsigned char* slot, Ahead& ahead) const noexcept {
+                  unsigned char* slot, Ahead& rows_ahead, Ahead& columns_ahead) const noexcept {
     const std::int64_t e = elements_per_word(g_.kind), begin = s * g_.split;
     const unsigned of_first = g_.kind == PackKind::i8 ? kFindExcess : 0U;
     alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
@@ -313,7 +325,7 @@ class Problem {
         for (std::int64_t i = 0; i < block.i_count; ++i) {
           const std::int64_t panel = block.i0 + i;
           const MicroKernel& micro = micro_of(item.m0 + panel);
-          const unsigned char* a = workspace_ + panel * panel_bytes() + word * micro.mr * 4;
+          const unsigned char* a = rows_at(panel, word, micro);
           unsigned char* tile = block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
           std::int64_t ld = g_.acc_ld;
           if (sums_in_c_ && is_whole(panel + item.m0, item.j0 + j)) {
@@ -321,10 +333,11 @@ class Problem {
             ld = ldc_;
           }
           if (k1 == g_.size.k) ask_for_c(item.m0 + panel, item.j0 + j, micro.mr);
+          const unsigned char* const* ahead = rows_ahead.take(words);
+          if (ahead == nullptr) ahead = columns_ahead.take(words);
           if (g_.group == 0)
             micro.run({words, a, b.base, b.panels, tile, ld,
-                       (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess,
-                       ahead.take(words)});
+                       (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, ahead});
           else
             accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
         }

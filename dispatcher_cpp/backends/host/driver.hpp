@@ -1,10 +1,11 @@
 // The blocked GEMM behind twins and host instances: geometry (what goes where in the workspace) and execution.
 //
-// One thread finishes a part of C: it packs the rows of A that the part needs once, then goes through the part's
-// columns in items. It packs an item's columns of B, as deep as its second-level cache holds, and uses them for all its
-// rows at once, block by block (block_m x kc of A, which the same cache holds too). So packed B never goes to memory,
-// and what one thread packs no other reads: division.hpp shares a product among threads. Every accumulator is a sum
-// over k in ascending order per split, so blocking and threads do not change results.
+// One thread finishes a part of C: it goes through the part's columns in items. It packs an item's columns of B, as
+// deep as its second-level cache holds, and uses them for all its rows at once, block by block (block_m x kc of A,
+// which the same cache holds too). The first item packs each block of A ahead of its use, and while it multiplies one
+// asks for the next; other items find them packed. So packed B never goes to memory, and what one thread packs no other
+// reads: division.hpp shares a product among threads. Every accumulator is a sum over k in ascending order per split,
+// so blocking and threads do not change results.
 #pragma once
 
 #include "backends/host/gemm.hpp"
@@ -53,12 +54,13 @@ struct Geometry {
   std::int64_t split, splits, kc, group;  // group: K elements that share a scale, 0 = none
   std::int32_t split_mode;
   std::int64_t split_words, words;  // packed words of a split and of all splits, per row
+  std::int64_t a_words;             // of them that are kept of A: where there is one item along N, those of a depth
   std::int64_t depth, depth_words;  // of B that an item packs at once, a multiple of kc or the whole split
   std::int64_t pm;                  // panels of A per block
   std::int64_t item_n;              // panels per item, at most
   std::int64_t across;              // items along N
   std::int64_t m_panels, n_panels;  // of the problem
-  std::int64_t m_super;             // panels of A that are packed at once
+  std::int64_t m_super;             // panels of A that are kept packed
   std::int64_t groups;              // scale groups of K
   bool one_pass;                    // one depth is all of K: a block is stored before the next one is begun
   bool reads_prepacked;             // B is not packed: prepacked panels are what the kernel reads

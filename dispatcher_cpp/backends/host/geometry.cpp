@@ -94,7 +94,9 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
 
-  std::int64_t rows = kPackedABytes / (g.words * 4);
+  const bool is_kept = g.across > 1 || g.splits > 1 || g.in_place != nullptr;
+  g.a_words = is_kept ? g.words : std::max<std::int64_t>(1, g.depth_words);
+  std::int64_t rows = kPackedABytes / (g.a_words * 4);
   if (!g.one_pass) rows = std::min(rows, kAccumulatorBytes / (g.acc_ld * 4));
   rows = std::min(sizes.m, std::max<std::int64_t>(1, rows / tallest) * tallest);
   g.micro = pick_micro(menu, blocking.mr, blocking.nr, rows);
@@ -109,7 +111,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
     g.pm = g.m_super;
   }
 
-  std::size_t at = words_bytes(g.m_super * mr, g.words);
+  std::size_t at = words_bytes(g.m_super * mr, g.a_words);
   g.a_scale_offset = at;
   at += words_bytes(g.m_super * mr, g.groups);
   g.slot_offset = at;

@@ -1,10 +1,12 @@
 // Few rows of A times B where it lies, compiled once per ISA: what packing and a micro-kernel compute, in their order
 // of additions, without a panel of B. Included by the isa_*.cpp files only.
 //
-// Sixteen rows of B are read a cache line each, and their words transposed, which stay in the first-level cache.
+// Sixteen rows of B are read a cache line each, and their words transposed, which stay in the first-level cache. Where
+// rows of A fill a vector, they are its lanes instead (isa_in_place_lanes.hpp).
 #pragma once
 
 #include "backends/host/isa_decode.hpp"
+#include "backends/host/isa_in_place_lanes.hpp"
 #include "backends/host/isa_micro.hpp"
 
 namespace ckgen {
@@ -13,7 +15,6 @@ namespace host {
 namespace {
 
 #if CKGEN_HOST_LEVEL >= 4
-constexpr std::int64_t kLineBytes = 64, kLineWords = 16, kLineRows = 16;
 // How far ahead of each row memory is asked for. To the second-level cache: rows a power of two apart share few sets of
 // the first one.
 constexpr std::uintptr_t kAheadOfLine = 256;
@@ -215,6 +216,11 @@ void in_place(const InPlaceCall& c) {
   constexpr std::int64_t kLine = kLineWords * Decode::kElements, kBytes = 4 / Decode::kElements;
   constexpr std::int64_t kPerStep = Decode::kElements / Decode::kSteps;
   constexpr bool kTwice = Decode::kSteps > 2;
+#if CKGEN_HOST_LEVEL >= 5
+  if constexpr (__is_same(Decode, Bf16Words)) {
+    if (fills_lanes(c)) return in_place_lanes(c);
+  }
+#endif
   const Decode decode(*c.b);
   const bool few = c.rows <= least(c.mr, kFewRows);
   for (std::int64_t n = 0, blocks = 1; n < c.columns; n += blocks * kLineRows) {

@@ -52,20 +52,30 @@ inline void load_some(const Block& block, std::int64_t at, std::int64_t bytes, _
     v[i] = i < block.count ? _mm512_maskz_loadu_epi8(there, block.rows[i] + at) : _mm512_setzero_si512();
 }
 
-// Line by line through registers into the panel, of which word w is `width` words behind word w - 1. ALL: words have
-// all sixteen lanes. ADDS: `added` is not 0.
+// Bytes of rows, `ld_bytes` apart, ahead of their first whole cache line; a line's where they begin with one, where
+// rows differ in that or where lines do not begin with a word. A line that is read in two halves is fetched twice:
+// sixteen rows a power of two apart share a set that holds eight.
+inline std::int64_t first_bytes(const unsigned char* row, std::int64_t ld_bytes) {
+  constexpr std::int64_t kLine = 64;
+  const std::int64_t ahead = -static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row)) & (kLine - 1);
+  return ahead == 0 || ahead % 4 != 0 || ld_bytes % kLine != 0 ? kLine : ahead;
+}
+
+// Line by line through registers into the panel, of which word w is `width` words behind word w - 1; `first` bytes at
+// first. ALL: words have all sixteen lanes. ADDS: `added` is not 0.
 template <bool ALL, bool ADDS>
-void pack_block(const Block& block, std::int64_t bytes, std::int64_t jump, int width, std::uint32_t* out) {
+void pack_block(const Block& block, std::int64_t first, std::int64_t bytes, std::int64_t jump, int width,
+                std::uint32_t* out) {
   constexpr std::int64_t kLine = 64, kAhead = 512;  // bytes
   const __m512i added = _mm512_set1_epi32(static_cast<int>(block.added));
   const __mmask16 live = static_cast<__mmask16>((1U << block.lanes) - 1);
-  for (std::int64_t at = 0; at < bytes; at += kLine, out += 16 * width) {
-    const std::int64_t left = bytes - at, words = left < kLine ? (left + 3) / 4 : 16;
+  for (std::int64_t at = 0, take = first; at < bytes; at += take, take = kLine) {
+    const std::int64_t left = bytes - at, some = least(left, take), words = (some + 3) / 4;
     __m512i v[kBlockRows];
-    if (left >= kLine && block.count == block.lanes)
+    if (some == kLine && block.count == block.lanes)
       load_lines(block, at, left > kAhead ? kAhead : jump + kAhead, v);
     else
-      load_some(block, at, least(left, kLine), v);
+      load_some(block, at, some, v);
     if constexpr (ADDS) {
 #pragma GCC unroll 16
       for (int i = 0; i < kBlockRows; ++i) v[i] = _mm512_xor_si512(v[i], added);
@@ -79,6 +89,7 @@ void pack_block(const Block& block, std::int64_t bytes, std::int64_t jump, int w
       else
         _mm512_mask_storeu_epi32(out + w * width, live, v[w]);
     }
+    out += words * width;
   }
 }
 
@@ -99,7 +110,7 @@ void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
     }
     constexpr bool kAdds = KIND == PackKind::i8 && CKGEN_HOST_LEVEL >= 5;
     const auto pack = block.lanes == kBlockRows ? &pack_block<true, kAdds> : &pack_block<false, kAdds>;
-    pack(block, bytes, jump, width, panel + r);
+    pack(block, first_bytes(block.rows[0], s.ld * kBytes), bytes, jump, width, panel + r);
   }
 }
 #endif

@@ -77,6 +77,8 @@ inline void transpose8(__m256 (&v)[8]) {
 }
 
 #if CKGEN_HOST_LEVEL >= 4
+constexpr std::int64_t kLineWords = 16, kLineRows = 16;  // of a cache line, and of lines that are transposed
+
 // v[w] becomes word w of what were rows 0 to 15.
 inline void transpose16(__m512i (&v)[16]) {
   __m512i t[16];
