@@ -141,7 +141,7 @@ struct MoeStages {
   PrepareFn add_slots = nullptr;
 };
 
-/// Kernels in the code object of an attention instance around its own, which writes to Launch::workspace what they
+/// Kernels in the code objects of an attention instance around its own, which writes to Launch::workspace what they
 /// read, or the other way round. DeviceCode::workspace is null.
 struct FmhaStages {
   // Bytes of Launch::workspace. Forward: of partial results of splits of KV; 0: the kernel writes O itself, nothing
