@@ -3,7 +3,8 @@
 usage: record_asm_fmha_kernels.py [WHEEL [OUT]]   (default: the wheel that `ckgen toolchain amd` downloaded)
 
 Facts only: names and tiles from the wheel's host code, digests and resources from its code objects. Of gfx942 those for
-304 compute units: those for fewer differ in how they schedule, and neither reads how many there are.
+304 compute units: those for fewer differ in how they schedule, and neither reads how many there are. Of backward those
+of batches that take any lengths, add to dQ in fp32, round to the nearest and are right in any order of waves.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ _FORWARD = {"gfx942": "fmha_v3_fwd/MI300", "gfx950": "fmha_v3_fwd"}
 _SAID = re.compile(
     r"^template<> struct FmhaFwdV3(Name|Ts)<fmha_fwd_kernel_selector<(.*?)>> \{(.*)\};\s*$", re.MULTILINE
 )
+_BACK_SAID = re.compile(
+    r"^template<> struct FmhaBwdV3(Name|Ts)<fmha_bwd_dq_dk_dv_v3_traits_<(.*?)>> \{([^}]*)\};", re.MULTILINE
+)
+_BACK_NAME = re.compile(r'"fmha_(?P<name>bwd_\w+)"')
+_BACK_BATCH = re.compile(r"bwd_hd\w+_a32_(?:rt(?:ne|na)_)?pssk(?:ddv)?(?:_recompile)?$")
+_PADDED_ARGUMENTS = 272
 _KEYS = 256
 """Of a step over pages: 64 work-items of a wave, four waves."""
 _NAME = re.compile(r'"fmha_(?P<name>\w+)"')
@@ -33,9 +40,10 @@ _TILE = re.compile(r"ts_qo = (?P<rows>\d+);.* ts_kv = (?P<keys>\d+);")
 
 
 def kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
-    """Forward kernels, then those over pages."""
+    """Forward kernels, then those over pages, then backward."""
     yield from forward_kernels(wheel)
     yield from paged_kernels(wheel)
+    yield from backward_kernels(wheel)
 
 
 def paged_kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
@@ -71,6 +79,32 @@ def forward_kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
             symbol = f"_ZN5aiter{len(function)}{function}E"
             found = code_object(wheel, arch, f"{_ROOT}/{arch}/{folder}/{name}.co", symbol)
             yield {"symbol": symbol, "kind": asm_kernels.FORWARD, "name": name, "tile": tile, "objects": [found]}
+
+
+def backward_kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
+    """The same of backward, by arch and name; those with gfx950's own arguments have a word at their name's end.
+
+    The host code names some that the wheel has no code object of.
+    """
+    held = frozenset(wheel.namelist())
+    for arch in _FORWARD:
+        place = f"{_ROOT}/{arch}/fmha_v3_bwd"
+        said: dict[str, dict[str, str]] = {"Name": {}, "Ts": {}}
+        for what, selector, body in _BACK_SAID.findall(wheel.read(f"{place}/codegen.py").decode()):
+            said[what][re.sub(r"\s", "", selector)] = body
+        for selector, body in sorted(said["Name"].items(), key=lambda one: _found(_BACK_NAME, one[1])["name"]):
+            name = _found(_BACK_NAME, body)["name"]
+            path = f"{place}/{name.removesuffix('_recompile')}.co"
+            if _BACK_BATCH.match(name) is None or path not in held:
+                continue
+            symbol = f"_ZN5aiter{len(name) + len('fmha_')}fmha_{name}E"
+            found = code_object(wheel, arch, path, symbol)
+            own = "" if found["kernarg"] == _PADDED_ARGUMENTS else asm_kernels.OWN
+            if asm_kernels.BACKWARD_NAME.match(f"{name}{own}") is None:
+                continue
+            tile = [int(size) for size in _found(_TILE, said["Ts"][selector]).groups()]
+            entry = {"symbol": symbol, "kind": asm_kernels.BACKWARD, "name": f"{name}{own}", "tile": tile}
+            yield {**entry, "objects": [found]}
 
 
 def _found(form: re.Pattern[str], text: str) -> re.Match[str]:

@@ -3,8 +3,8 @@
 usage: run_asm_fmha_kernels.py --out FOLDER
 
 Every instance of families/fmha/asm_kernels.json on every arch that it is shipped for: taken from the wheel and gated,
-called by its own launcher, run with all checks on small problems, side by side. Writes FOLDER/fmha_asm.md. Exit code 1
-where a result is wrong.
+called by its own launcher, run with all checks on small problems, side by side; those of gradients by the dispatcher,
+with our stages around them, in several orders of waves. Writes FOLDER/fmha_asm.md. Exit code 1 where a result is wrong.
 """
 
 from __future__ import annotations
@@ -16,18 +16,34 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from ckgen.build.amd.toolchain import load
 from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.registry import make_instance
-from ckgen_emulator.fmha.build import build_kernel
+from ckgen.specs.archs import load_archs
+from ckgen_emulator.fmha.build import build_kernel, compile_units
+from ckgen_emulator.fmha.dispatched import dispatched
 from ckgen_emulator.fmha.problem import FmhaProblem
 from ckgen_emulator.fmha.run import run_fmha
+from ckgen_emulator.fmha.shipped_backward import shipped_backward_cases
+from ckgen_emulator.gemm.build import default_context
+from ckgen_emulator.gemm.runtime import build_runtime
 from ckgen_emulator.production.run import SIDE_BY_SIDE
 from ckgen_emulator.production.wheel import KernelFile, Wheel, production_wheel
 
 ARCHS = ("gfx942", "gfx950")
 FOLDERS = ("fmha_v3_fwd", "fmha_v3_fwd/MI300", "fmha_v3_fwd/MI308", "fmha_v3_bwd", "mla", "pa")
 REASONS = (
-    (r"fmha_v3_bwd/", "gradients without delta and what rounds dQ: stages of an instance lie in one code object"),
+    (r"fmha_v3_bwd/.*_group", "gradients of sequences one after the other: nobody has run them"),
+    (r"fmha_v3_bwd/.*_swa_", "gradients with sliding windows: nobody has run them"),
+    (r"fmha_v3_bwd/.*(_a16|_dq_shuffle)", "gradients that round dQ to 16 bits at each tile of keys"),
+    (
+        r"gfx950/fmha_v3_bwd/bwd_hd128_.*_causal_br_",
+        "no barrier between two tiles of keys: some orders have a wrong dK",
+    ),
+    (r"fmha_v3_bwd/.*_causal_a32", "gradients of masks that start at the first key: instances' end at the last one"),
+    (r"fmha_v3_bwd/.*_(rtz|fp16)", "cuts P and dS towards zero: gradients are beyond the bound that others keep"),
+    (r"fmha_v3_bwd/.*_a32(_rt..)?$", "gradients of whole tiles alone: kernels for any lengths compute them too"),
     (r"mla/", "latent attention, one key for all heads whose first part is the value: no signature has it"),
     (r"fmha_v3_fwd/MI308/", "for 64 and 80 compute units: those for 304 compute the same, and read no number of them"),
     (r"fmha_v3_fwd/.*_rtz", "cuts probabilities towards zero: results are beyond the bound that others keep"),
@@ -39,16 +55,18 @@ REASONS = (
     ),
     (r"pa/.*noquant.*_mtp", "a sequence without a row writes rows of another one, and a row that sees no key is wrong"),
 )
-"""Why a code object is no instance: the first whose form its path has."""
+"""Why a code object is no instance: the first whose form is in its arch and path."""
+_SEEDS = 4
 
 HEAD = """# AMD's attention kernels as instances
 
 Written by `tools/run_asm_fmha_kernels.py --out docs/amd/families`. Kernels in assembly of AITER's wheel that op `fmha`
 has as instances of backend `asm`: the code object taken by its sha256, gated, called by ckgen's own launcher
 (`dispatcher_cpp/backends/asm`) and run with all checks on small problems, waves side by side, against NumPy in double
-precision with a derived bound. Nothing here ran on hardware. What was found is in
-[asm_fmha_v3_fwd.md](../../upstream/asm_fmha_v3_fwd.md) and [asm_pa.md](../../upstream/asm_pa.md); other orders of waves
-are in [production.md](../production.md).
+precision with a derived bound. Gradients (`bwd`) are chosen, planned and run by the C++ dispatcher, with kernels of
+ours before and behind, each problem in four orders of waves. Nothing here ran on hardware. What was found is in
+[asm_fmha_v3_fwd.md](../../upstream/asm_fmha_v3_fwd.md), [asm_fmha_v3_bwd.md](../../upstream/asm_fmha_v3_bwd.md) and
+[asm_pa.md](../../upstream/asm_pa.md); other orders of forward kernels are in [production.md](../production.md).
 
 *Gate*: `ok`, or the rules that the code object breaks. *Right*: runs whose every element is within its bound, of all.
 *Findings*: what the checks found, and in how many runs.
@@ -106,13 +124,26 @@ def problems(kernel: AsmFmhaKernel) -> tuple[FmhaProblem, ...]:
 
 def _ran(kernel: AsmFmhaKernel, arch: str) -> tuple[str, int]:
     """The kernel's row, and how many runs were wrong: of its last signature, that has lse or a mask."""
-    result, built = build_kernel(make_instance(kernel.signatures[-1], kernel.config, kernel.archs), arch)
+    instance = make_instance(kernel.signatures[-1], kernel.config, kernel.archs)
+    if kernel.goes_back:
+        result, outcomes = compile_units(instance, arch).result, _backward(kernel, instance, arch)
+    else:
+        result, built = build_kernel(instance, arch)
+        ran = [run_fmha(built, problem, SIDE_BY_SIDE) for problem in problems(kernel)]
+        outcomes = [(one.right, {finding.rule for finding in one.findings}) for one in ran]
     gate = ", ".join(sorted({one.rule for one in result.findings})) or "ok"
-    outcomes = [run_fmha(built, problem, SIDE_BY_SIDE) for problem in problems(kernel)]
-    right = sum(one.right for one in outcomes)
-    found = Counter(rule for one in outcomes for rule in {finding.rule for finding in one.findings})
+    right = sum(is_right for is_right, _ in outcomes)
+    found = Counter(rule for _, rules in outcomes for rule in rules)
     said = ", ".join(f"{rule} {count}" for rule, count in sorted(found.items())) or "none"
     return f"| `{kernel.config.name}` | {arch} | {gate} | {right} of {len(outcomes)} | {said} |", len(outcomes) - right
+
+
+def _backward(kernel: AsmFmhaKernel, instance: FmhaInstance, arch: str) -> list[tuple[bool, set[str]]]:
+    """Whether each run was right, and what was found in it."""
+    context, runtime = default_context(load(), load_archs(), print, lambda standing: None, 1), build_runtime(print)
+    cases = shipped_backward_cases(kernel)
+    ran = [dispatched(instance, arch, cases, runtime, context, seed=seed) for seed in range(_SEEDS)]
+    return [(one.right, set(one.findings)) for of_seed in ran for one in of_seed]
 
 
 def _absent(wheel: Wheel) -> Iterator[str]:
@@ -127,7 +158,7 @@ def _absent(wheel: Wheel) -> Iterator[str]:
 
 
 def _why(file: KernelFile) -> str:
-    reason = next((reason for form, reason in REASONS if re.match(form, file.path)), None)
+    reason = next((reason for form, reason in REASONS if re.search(form, str(file))), None)
     if reason is None:
         raise ValueError(f"nobody says why {file} is no instance")
     return reason

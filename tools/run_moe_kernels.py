@@ -31,10 +31,11 @@ from ckgen import paths
 from ckgen.build.amd.toolchain import load
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
+from ckgen.build.compile import OBJECT, host_job
 from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.build.pool import Outcome, default_limits
 from ckgen.build.result import Result
+from ckgen.build.unit_files import code_objects
 from ckgen.families.common.device.unit import Use, prepare_symbol
 from ckgen.families.gemm.device import recorded
 from ckgen.families.gemm.enums import MoePart, Quant
@@ -244,7 +245,7 @@ def run_named(name: str, arch: str, steps: Iterable[int], seeds: int) -> dict[st
         return {**record, "failed": True}
     folder = default_cache() / "emulated" / "moe"
     library = link(host.entry.output(OBJECT), prepare_symbol(instance.id), instance.signature, arch, folder)
-    code = device.entry.output(CODE_OBJECT).read_bytes()
+    code = code_objects(device.entry.folder)[0].read_bytes()
     kernel = PartKernel(name, instance.signature, arch, instance.config.macro_tile.m, code, library)
     record["steps"] = {str(count): run_depth(kernel, columns(instance), k, seeds) for count, k in depths.items()}
     return record

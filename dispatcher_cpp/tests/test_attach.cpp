@@ -79,7 +79,8 @@ TEST(Attach, RefusesConstantsThatCannotBeMeant) {
   EXPECT_EQ(flaw([](Code& code) { code.code(0).object_count = 0; }), "it has no code object");
   EXPECT_EQ(flaw([](Code& code) { code.object(1).size = 0; }), "a code object is empty");
   EXPECT_EQ(flaw([](Code& code) { code.object(1).bytes = nullptr; }), "a code object is empty");
-  EXPECT_EQ(flaw([](Code& code) { code.object(1).arch = Arch::gfx942; }), "two code objects are for one arch");
+  EXPECT_EQ(flaw([](Code& code) { code.beside(Arch::gfx950, {"k"}).beside(Arch::gfx950, {"k"}); }),
+            "three code objects are for one arch");
   EXPECT_EQ(flaw([](Code& code) { code.object(1).arch = Arch::x86_64_v3; }), "a code object is for no known GPU arch");
   EXPECT_EQ(flaw([](Code& code) { code.object(1).arch = Arch::unknown; }), "a code object is for no known GPU arch");
   static constexpr const DeviceCode* kNothing[] = {nullptr};

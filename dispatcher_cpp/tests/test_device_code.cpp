@@ -299,6 +299,72 @@ TEST_F(DeviceCodeTest, AKernelThatTheObjectLacksIsNamed) {
             "hipModuleGetFunction answered with HIP error 500 (tiny_gone on gfx942)");
 }
 
+/// tiny's kernels, each in an object of its own where `kOwn`.
+template <bool kOwn>
+Status prepare_apart(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
+  const Status status = tiny::prepare(launch, arch, cu_num, out);
+  if (kOwn && launch.k_batch > 1) out.object = 1;
+  return status;
+}
+
+TEST_F(DeviceCodeTest, KernelsAreFoundInTheObjectOfTheArchThatTheCallNames) {
+  const MockCounts before = mock.counts();
+  {
+    Code two;
+    two.add(kMediumId, {Arch::gfx950, Arch::gfx942}, prepare_apart<true>, {"tiny_set"});
+    two.beside(Arch::gfx942, {"tiny_add"}).beside(Arch::gfx950, {"tiny_add"});
+    Registry registry = tiny::registry();
+    ASSERT_TRUE(registry.attach(two.library()).ok());
+    EXPECT_EQ(registry.device_archs(1), tiny::bit(Arch::gfx942) | tiny::bit(Arch::gfx950));
+    const Dispatcher own(registry, DispatcherOptions{false, "tiny_medium", "", ""});
+    for (const int id : {0, 2}) {
+      const Plan set = plan(own, device(id)), add = plan(own, device(id), true);
+      ASSERT_TRUE(own.preload(set).ok());
+      EXPECT_EQ(mock.counts().loads - before.loads, id == 0 ? 2 : 4) << "both are loaded together";
+      ASSERT_TRUE(own.run(add, args(), nullptr, nullptr).ok());
+      EXPECT_STREQ(mock.last_launch().symbol, "tiny_add");
+      ASSERT_TRUE(own.run(set, args(), nullptr, nullptr).ok());
+      EXPECT_STREQ(mock.last_launch().symbol, "tiny_set");
+    }
+  }
+  EXPECT_EQ(mock.counts().loads - before.loads, 4);
+  EXPECT_EQ(mock.counts().unloads - before.unloads, 4);
+}
+
+TEST_F(DeviceCodeTest, AKernelOfAnotherObjectIsNotLookedForInTheFirst) {
+  Code two;
+  two.add(kMediumId, {Arch::gfx942}, prepare_apart<false>, {"tiny_set"}).beside(Arch::gfx942, {"tiny_add"});
+  Registry registry = tiny::registry();
+  ASSERT_TRUE(registry.attach(two.library()).ok());
+  const Dispatcher own(registry, DispatcherOptions{false, "tiny_medium", "", ""});
+  EXPECT_STREQ(own.run(plan(own, device(0), true), args(), nullptr, nullptr).message,
+               "hipModuleGetFunction answered with HIP error 500 (tiny_add on gfx942)");
+  const auto elsewhere = own.plan(tiny::problem(m, n, k), device(2));
+  ASSERT_TRUE(elsewhere) << elsewhere.status().message;
+  EXPECT_STREQ(elsewhere->launchable.message,
+               "no GPU code for gfx950, only for gfx942: tiny_medium cannot run on gfx950");
+  device(0);
+  EXPECT_EQ(refused_call([](KernelCall& call) { call.object = 1; }),
+            "there is no code object 1 of its arch (tiny_add on gfx942)");
+  EXPECT_EQ(refused_call([](KernelCall& call) { call.object = kMaxCodeObjects; }),
+            "there is no code object 2 of its arch (tiny_add on gfx942)");
+}
+
+TEST_F(DeviceCodeTest, NothingStaysLoadedWhereASecondObjectIsDamaged) {
+  const MockCounts before = mock.counts();
+  Code two;
+  two.add(kMediumId, {Arch::gfx942}, prepare_apart<true>, {"tiny_set"}).beside(Arch::gfx942, {"tiny_add"});
+  std::vector<unsigned char>& bytes = two.bytes(1);
+  bytes[bytes.size() / 2] ^= 0x40;
+  Registry registry = tiny::registry();
+  ASSERT_TRUE(registry.attach(two.library()).ok());
+  const Dispatcher own(registry, DispatcherOptions{false, "tiny_medium", "", ""});
+  EXPECT_NE(std::string(own.run(plan(own, device(0)), args(), nullptr, nullptr).message).find("damaged"),
+            std::string::npos);
+  EXPECT_EQ(mock.counts().loads - before.loads, 1);
+  EXPECT_EQ(mock.counts().unloads - before.unloads, 1);
+}
+
 TEST_F(DeviceCodeTest, DamagedBytesNeverReachHip) {
   const MockCounts before = mock.counts();
   const auto run = [&] {

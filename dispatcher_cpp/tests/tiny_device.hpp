@@ -33,7 +33,7 @@ inline void expect_reset(const KernelCall& call) {
   EXPECT_EQ(call.symbol, nullptr);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(call.grid[i] == 1 && call.block[i] == 1 && call.cluster[i] == 1);
   EXPECT_TRUE(call.dynamic_lds == 0 && call.args_size == 0 && call.clear.rows == 0 && !call.clear_groups &&
-              call.flags.rows == 0);
+              call.flags.rows == 0 && call.object == 0);
 }
 
 inline Status prepare(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
@@ -90,14 +90,20 @@ class Code {
   /// Code of the instance `id` for `archs`, with these kernels in each object.
   Code& add(std::uint64_t id, const std::vector<Arch>& archs, PrepareFn prepare_fn = prepare,
             const std::vector<std::string>& kernels = {"tiny_set", "tiny_add"}) {
-    std::vector<CodeObject>& objects = objects_.emplace_back();
-    for (const Arch arch : archs) {
-      const std::string plain = image(arch, kernels);
-      const std::vector<unsigned char>& packed = bytes_.emplace_back(compressed(plain));
-      objects.push_back({arch, packed.data(), packed.size(), plain.size()});
-    }
-    codes_.push_back({id, prepare_fn, objects.data(), static_cast<std::uint32_t>(objects.size()), nullptr});
+    codes_.push_back({id, prepare_fn, nullptr, 0, nullptr});
     pointers_.push_back(&codes_.back());
+    objects_.emplace_back();
+    for (const Arch arch : archs) beside(arch, kernels);
+    return *this;
+  }
+  /// One more object of the code that was added last.
+  Code& beside(Arch arch, const std::vector<std::string>& kernels) {
+    const std::string plain = image(arch, kernels);
+    const std::vector<unsigned char>& packed = bytes_.emplace_back(compressed(plain));
+    std::vector<CodeObject>& objects = objects_.back();
+    objects.push_back({arch, packed.data(), packed.size(), plain.size()});
+    codes_.back().objects = objects.data();
+    codes_.back().object_count = static_cast<std::uint32_t>(objects.size());
     return *this;
   }
 

@@ -17,7 +17,7 @@ from ckgen.model.errors import UsageError
 
 _FOLDER = Path(__file__).parent
 _ANSWER = _FOLDER / "prepared.hpp"
-_HEADERS = ("include/ckgen", "backends/asm", "backends/device")
+_HEADERS = ("include/ckgen", "backends/asm", "backends/device", "backends/hip")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def test_the_key_does_not_depend_on_where_things_lie() -> None:
         {"identity": ("compiler", "other tree")},
         {"identity": ("compilertree", "")},
         {"source": "unit.cpp"},
+        {"beside": (("unit.txt", "a list"),)},
     ],
 )
 def test_the_key_depends_on_all_that_decides_the_outputs(changes: dict[str, object]) -> None:

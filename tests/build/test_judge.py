@@ -15,6 +15,7 @@ from ckgen.build.packed_code import pack_code
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome
 from ckgen.build.result import Result, Status
+from ckgen.build.unit_files import SHIPPED_OBJECT
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_archs
 from elf_writer import code_object, kernel
@@ -92,6 +93,19 @@ def test_kernels_must_be_those_that_were_asked_for(bench: Bench) -> None:
     (bench.folder / "entry" / "judged-rules.json").unlink()
     more = bench.result(planned(expected=()), code_object())
     assert [(finding.rule, finding.measured) for finding in more.errors] == [("unexpected_kernel", "k")]
+
+
+def test_what_is_compiled_beside_a_shipped_kernel_is_judged_with_it(bench: Bench) -> None:
+    data = code_object()
+    for demands, broken in ((ALLOWED, []), (replace(ALLOWED, spills=4), ["spills", "spills"])):
+        one = planned(backend="asm", text="gfx942 a.co 00\n", stages="stages", expected=(("k", demands),))
+        outcome = bench.outcome(one, data)
+        outcome.entry.output(SHIPPED_OBJECT).write_bytes(data)
+        bench.judge.version = str(demands.spills)
+        result = bench.judge.result(one, outcome)
+        assert rules(result) == broken and result.figures is not None and result.figures.variants == 2
+        assert result.figures.object_bytes == 2 * len(data)
+        assert result.figures.packed_bytes == 2 * len(pack_code(data, 9))
 
 
 def test_what_is_no_code_object_is_an_error_with_its_size(bench: Bench) -> None:

@@ -15,10 +15,14 @@ import pytest
 from amd_support import amd_toolchain, production_wheel
 from ckgen import paths
 from ckgen.build.amd.model import AmdToolchain
+from ckgen.build.artefacts import Emit, OutFolder
 from ckgen.build.cache import Cache
-from ckgen.build.compile import CODE_OBJECT, Unit, device_job
+from ckgen.build.compile import Unit, device_job
+from ckgen.build.inspect.code_object import read_file
+from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome, default_limits, run_jobs
 from ckgen.build.take_object import main, take
+from ckgen.build.unit_files import SHIPPED_OBJECT, code_objects
 from ckgen.families.gemm import asm_kernels
 
 DATA = b"\x7fELF a code object"
@@ -77,7 +81,35 @@ def test_a_wheel_that_is_gone_is_no_kept_failure(tmp_path: Path) -> None:
     assert not failed.entry.ok and "`ckgen toolchain amd` downloads it" in failed.entry.log
     done = run(toolchain)
     assert done.job.key == failed.job.key and done.entry.ok and not done.cached
-    assert hashlib.sha256(done.entry.output(CODE_OBJECT).read_bytes()).hexdigest() == found.sha256
+    assert hashlib.sha256(done.entry.output(SHIPPED_OBJECT).read_bytes()).hexdigest() == found.sha256
+
+
+@pytest.mark.amd
+def test_stages_are_compiled_beside_what_is_taken(tmp_path: Path) -> None:
+    """Of one job, into a code object behind the shipped one; a build keeps both."""
+    found = next(iter(asm_kernels.asm_kernels().values())).objects[0]
+    listed = f"{found.arch} {found.path} {found.sha256}\n"
+    stages = '#include <hip/hip_runtime.h>\nextern "C" __global__ void stage(float* x) { *x = 1; }\n'
+    planned = Planned("k", 1, "", "asm", "", "fmha_bf16_bwd", found.arch, "", "", listed, (), stages)
+    assert Planned.from_json(json.loads(json.dumps(planned.to_json()))) == planned
+    toolchain, cache = amd_toolchain(), Cache(tmp_path / "cache")
+    job = device_job(planned.unit, toolchain)
+    assert len({job.key, device_job(replace(planned, stages="").unit, toolchain).key}) == 2
+    outcomes: list[Outcome] = []
+    run_jobs([job, job], cache, default_limits(1), outcomes.append, lambda standing: None)
+    (done,) = outcomes
+    assert done.entry.ok, done.entry.log
+    shipped, compiled = code_objects(done.entry.folder)
+    assert hashlib.sha256(shipped.read_bytes()).hexdigest() == found.sha256
+    assert [kernel.name for kernel in read_file(compiled).kernels] == ["stage"]
+    out = OutFolder(tmp_path / "out")
+    out.keep_device(planned, done.entry, Emit.ASM)
+    out.keep_sources([planned], [], toolchain)
+    kept = {name: tmp_path / "out" / found.arch / name for name in ("k.hsaco", "k.stages.hsaco")}
+    assert [place.read_bytes() for place in kept.values()] == [shipped.read_bytes(), compiled.read_bytes()]
+    assert [place.read_text() for place in (tmp_path / "out" / "src").glob("*/k.*")] == [stages]
+    (command,) = json.loads((tmp_path / "out" / "compile_commands.json").read_text())
+    assert command["file"].endswith(f"{found.arch}/k.hip") and command["file"] in command["arguments"]
 
 
 @pytest.mark.amd

@@ -9,10 +9,10 @@ from pathlib import Path
 from amd_support import amd_toolchain
 from ckgen.build.artefacts import OutFolder
 from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT
 from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import plan_host
 from ckgen.build.pool import default_limits
+from ckgen.build.unit_files import code_objects
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
@@ -43,7 +43,7 @@ def fmha_device_library(folder: Path, kernels: Iterable[tuple[str, AnyFmhaConfig
     for signature, config in kernels:
         instance = make_instance(parse_canonical(signature), config, ("gfx942",))
         units = compile_units(instance, "gfx942")
-        code, symbols = {"gfx942": units.device.output(CODE_OBJECT)}, plan_host(instance, {"gfx942": []}).symbols
+        code, symbols = {"gfx942": code_objects(units.device.folder)}, plan_host(instance, {"gfx942": []}).symbols
         made.append(DeviceInstance(instance.name, instance.id, units.host, code, symbols))
     limits = default_limits(1, retry=True)
     emit_library(NAME, made, OutFolder(folder), amd_toolchain(), Cache(default_cache()), limits, print)

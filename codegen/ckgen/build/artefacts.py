@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
 
-from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, OBJECT, device_job, host_job, is_compiled
+from ckgen.build.compile import ASSEMBLY, OBJECT, device_job, host_job
 from ckgen.build.entry import Entry
 from ckgen.build.job import Job
 from ckgen.build.planned import Planned, PlannedHost
 from ckgen.build.result import Result
 from ckgen.build.toolchain import Toolchain
+from ckgen.build.unit_files import code_objects
 
 SIGNATURES = "signatures.txt"
 """Beside a library, those of its instances, a line each: a program that attaches it registers them all."""
@@ -35,12 +36,16 @@ class OutFolder:
         self.path, self.code_suffix = path, code_suffix
 
     def keep_device(self, planned: Planned, entry: Entry, emit: Emit) -> None:
-        """The kernel's assembly (`<arch>/<kernel>.s`) where that is all, else or where it is shipped its code."""
+        """The kernel's assembly (`<arch>/<kernel>.s`) where that is all, else or where it is shipped its code.
+
+        Code that is compiled beside a shipped kernel is `<arch>/<kernel>.stages` with the suffix.
+        """
         place = self.path / planned.arch / planned.kernel
-        if emit is Emit.ASM and is_compiled(planned.backend):
+        if emit is Emit.ASM and planned.unit.compiled == planned.unit:
             self.copy(entry.output(ASSEMBLY), place.with_name(f"{place.name}.s"))
-        else:
-            self.copy(entry.output(CODE_OBJECT), place.with_name(f"{place.name}{self.code_suffix}"))
+            return
+        for code, mark in zip(code_objects(entry.folder), ("", ".stages"), strict=False):
+            self.copy(code, place.with_name(f"{place.name}{mark}{self.code_suffix}"))
 
     def keep_host(self, planned: PlannedHost, entry: Entry) -> None:
         """The host unit's object: `host/<kernel>.o`."""
@@ -50,10 +55,11 @@ class OutFolder:
         """Every unit's text, and compile_commands.json over them: each as it can be compiled from where it lies."""
         commands = []
         for planned in kernels:
-            if planned.text and is_compiled(planned.backend):
-                job = device_job(planned.unit, toolchain)
+            unit = planned.unit.compiled
+            if planned.text and unit is not None:
+                job = device_job(unit, toolchain)
                 source = self.path / "src" / planned.arch / f"{planned.kernel}{Path(job.source).suffix}"
-                commands.append(self._source(source, planned.text, job))
+                commands.append(self._source(source, unit.text, job))
         for host in hosts:
             job = host_job(host.unit, toolchain)
             source = self.path / "src" / "host" / f"{host.kernel}{Path(job.source).suffix}"

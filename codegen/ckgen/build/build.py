@@ -9,7 +9,7 @@ from pathlib import Path
 from ckgen.build.artefacts import SIGNATURES, Emit, OutFolder
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache
-from ckgen.build.compile import CODE_OBJECT, host_job
+from ckgen.build.compile import host_job
 from ckgen.build.entry import Entry
 from ckgen.build.failure_text import failed_command, failure_text
 from ckgen.build.judge import first_error
@@ -18,6 +18,7 @@ from ckgen.build.planned import Planned, PlannedHost
 from ckgen.build.pool import Limits, OnStanding, Outcome
 from ckgen.build.result import Result, ResultFinding
 from ckgen.build.toolchain import Toolchain
+from ckgen.build.unit_files import code_objects
 from ckgen.build.wanted import Wanted
 from ckgen.model.arch import ArchSpec
 
@@ -97,11 +98,11 @@ def _shipped(
     host_entries: Mapping[str, Entry],
 ) -> tuple[DeviceInstance, ...]:
     """The instances that passed on an arch, with the code objects of those archs."""
-    objects: dict[str, dict[str, Path]] = {}
+    objects: dict[str, dict[str, tuple[Path, ...]]] = {}
     for result in results:
         if result.passed:
-            place = entries[result.kernel, result.arch].output(CODE_OBJECT)
-            objects.setdefault(result.kernel, {})[result.arch] = place
+            places = code_objects(entries[result.kernel, result.arch].folder)
+            objects.setdefault(result.kernel, {})[result.arch] = places
     return tuple(
         DeviceInstance(host.kernel, host.id, host_entries[host.kernel], objects[host.kernel], host.symbols)
         for host in hosts

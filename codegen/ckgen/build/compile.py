@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ckgen import paths
@@ -12,11 +12,11 @@ from ckgen.build.amd.pins import Role, pins
 from ckgen.build.flags import Flags, Trait, flags_of
 from ckgen.build.job import Job, Root
 from ckgen.build.toolchain import Steps, Toolchain
-from ckgen.build.unit_files import ASSEMBLY, CODE_OBJECT, DEPENDENCIES, OBJECT
+from ckgen.build.unit_files import ASSEMBLY, CODE_OBJECT, DEPENDENCIES, OBJECT, SHIPPED_OBJECT
 from ckgen.model.backend import Backend
 from ckgen.specs.archs import processor_of
 
-__all__ = ["ASSEMBLY", "CODE_OBJECT", "OBJECT", "Unit", "device_job", "flags_for", "host_job", "is_compiled", "roots"]
+__all__ = ["ASSEMBLY", "CODE_OBJECT", "OBJECT", "Unit", "device_job", "flags_for", "host_job", "roots"]
 
 _OF_LIBRARIES = (Backend.CK.value, Backend.CK_TILE.value)
 """Backends whose host units include headers of CK, which are written in HIP."""
@@ -27,13 +27,25 @@ _TAKE = "build/take_object.py"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The text of a unit and what its flags depend on; `arch` is empty for a host unit."""
+    """The text of a unit and what its flags depend on; `arch` is empty for a host unit.
+
+    A device unit of a shipped kernel is the list of its code objects; `stages` are HIP that is compiled beside them,
+    empty where the kernel needs none.
+    """
 
     label: str
     backend: str
     module: str
     arch: str
     text: str
+    stages: str = ""
+
+    @property
+    def compiled(self) -> Unit | None:
+        """What is compiled: the unit itself, of a shipped kernel its stages; None where nothing is."""
+        if self.backend != Backend.ASM.value or not self.arch:
+            return self
+        return replace(self, backend=Backend.HIP.value, text=self.stages, stages="") if self.stages else None
 
 
 def flags_for(unit: Unit, toolchain: Toolchain) -> Flags:
@@ -42,18 +54,27 @@ def flags_for(unit: Unit, toolchain: Toolchain) -> Flags:
     return flags_of(str(toolchain.vendor), toolchain.flag_kind, unit.backend, unit.module, trait)
 
 
-def is_compiled(backend: str) -> bool:
-    """Whether device code of the backend is compiled; else it is taken as it is shipped, and has no assembly."""
-    return backend != Backend.ASM.value
-
-
 def device_job(unit: Unit, toolchain: Toolchain) -> Job:
-    """Assembly from one compile, and the code object that is made from it; or the code object that is shipped."""
-    if not is_compiled(unit.backend):
+    """Assembly from one compile, and the code object that is made from it; the code object that is shipped; or both."""
+    compiled = unit.compiled
+    if compiled is None:
         return _taking_job(unit, toolchain)
-    steps = toolchain.device_steps(processor_of(unit.arch), _options(unit, toolchain))
-    family = f"device/{unit.backend}/{unit.module or 'dense'}/{unit.arch}"
-    return _job(unit, toolchain, family, toolchain.device_source, steps, (ASSEMBLY, CODE_OBJECT))
+    steps = toolchain.device_steps(processor_of(unit.arch), _options(compiled, toolchain))
+    family = f"device/{compiled.backend}/{unit.module or 'dense'}/{unit.arch}"
+    job = _job(compiled, toolchain, family, toolchain.device_source, steps, (ASSEMBLY, CODE_OBJECT))
+    return job if compiled is unit else _with_taken(job, _taking_job(unit, toolchain))
+
+
+def _with_taken(job: Job, taken: Job) -> Job:
+    """One job of both, whose identity is the compile's: the list names what is taken by its sha256."""
+    return replace(
+        job,
+        family=f"{taken.family}/stages",
+        steps=(*taken.steps, *job.steps),
+        outputs=(*taken.outputs, *job.outputs),
+        roots=tuple(dict.fromkeys((*job.roots, *taken.roots))),
+        beside=((taken.source, taken.text),),
+    )
 
 
 def _taking_job(unit: Unit, toolchain: Toolchain) -> Job:
@@ -64,8 +85,8 @@ def _taking_job(unit: Unit, toolchain: Toolchain) -> Job:
         family=f"device/{unit.backend}",
         text=unit.text,
         source=_LIST,
-        steps=((sys.executable, "-I", str(tool), str(wheel), _LIST, unit.arch, CODE_OBJECT),),
-        outputs=(CODE_OBJECT,),
+        steps=((sys.executable, "-I", str(tool), str(wheel), _LIST, unit.arch, SHIPPED_OBJECT),),
+        outputs=(SHIPPED_OBJECT,),
         depfile="",
         identity=(pin.sha256,),
         roots=(

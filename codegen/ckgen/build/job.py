@@ -25,7 +25,8 @@ class Job:
     `outputs` are kept. `depfile` names the Makefile rule that a step writes of the headers it read, empty where none
     reads any. `identity` is all that decides the outputs besides text, steps and headers: ids of compiler and CK tree.
     `family` groups jobs of alike memory and time. `label` is for people. Headers beneath `fixed` roots are covered by
-    `identity`; `own` folders are searched before those, in this order.
+    `identity`; `own` folders are searched before those, in this order. `beside`: further files that the steps read, by
+    name.
     """
 
     label: str
@@ -39,13 +40,15 @@ class Job:
     roots: tuple[Root, ...]
     fixed: tuple[Root, ...] = ()
     own: tuple[Path, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
         """A sha256 of everything but the headers; equal keys and equal headers mean equal outputs."""
         total = hashlib.sha256()
+        further = (word for file in self.beside for word in ("beside", *file))
         steps = (word for step in self.steps for word in ("step", *portable(step, self.roots)))
-        for part in (_SCHEMA, *self.identity, self.source, *self.outputs, self.text, *steps):
+        for part in (_SCHEMA, *self.identity, self.source, *self.outputs, self.text, *steps, *further):
             data = part.encode()
             total.update(len(data).to_bytes(8, "little"))
             total.update(data)

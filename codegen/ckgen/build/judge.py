@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.build.compile import ASSEMBLY, CODE_OBJECT, flags_for
+from ckgen.build.compile import ASSEMBLY, flags_for
 from ckgen.build.entry import Entry
 from ckgen.build.inspect import gate
 from ckgen.build.inspect.finding import CodeFinding
@@ -21,6 +21,7 @@ from ckgen.build.planned import Planned
 from ckgen.build.pool import Outcome
 from ckgen.build.result import Figures, Result, ResultFinding, Status
 from ckgen.build.toolchain import Toolchain
+from ckgen.build.unit_files import code_objects
 from ckgen.emit.manifest import generator_digest
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError
@@ -62,15 +63,17 @@ class Judge:
         return figures, findings
 
     def _look(self, planned: Planned, entry: Entry) -> tuple[Figures, tuple[ResultFinding, ...]]:
-        data = entry.output(CODE_OBJECT).read_bytes()
-        packed = len(pack_code(data, 9))
-        try:
-            name = f"{planned.kernel}.{planned.arch}{self.toolchain.code_suffix}"
-            reports = self.toolchain.reports(name, data, entry.output(ASSEMBLY))
-        except InputError as error:
-            found = ResultFinding("unreadable", "error", str(error), len(data), "-")
-            return _figures((), len(data), packed), (found,)
-        return _figures(reports, len(data), packed), tuple(self._findings(planned, reports))
+        objects = [place.read_bytes() for place in code_objects(entry.folder)]
+        size, packed = sum(map(len, objects)), sum(len(pack_code(data, 9)) for data in objects)
+        name = f"{planned.kernel}.{planned.arch}{self.toolchain.code_suffix}"
+        reports: list[KernelReport] = []
+        for data in objects:
+            try:
+                reports += self.toolchain.reports(name, data, entry.output(ASSEMBLY))
+            except InputError as error:
+                found = ResultFinding("unreadable", "error", str(error), len(data), "-")
+                return _figures((), size, packed), (found,)
+        return _figures(reports, size, packed), tuple(self._findings(planned, reports))
 
     def _findings(self, planned: Planned, reports: Sequence[KernelReport]) -> Iterator[ResultFinding]:
         expected = dict(planned.expected)

@@ -30,12 +30,12 @@ _LEVEL = 9
 
 @dataclass(frozen=True, slots=True)
 class DeviceInstance:
-    """One instance of the library: its name and id, its host unit and what that defines, its code object per arch."""
+    """One instance of the library: its name and id, its host unit and what that defines, its code objects by arch."""
 
     name: str
     id: int
     host: Entry
-    objects: Mapping[str, Path]
+    objects: Mapping[str, tuple[Path, ...]]
     symbols: tuple[str, ...]
 
 
@@ -72,17 +72,19 @@ def emit_library(
 def _code(instance: DeviceInstance, out: OutFolder) -> dict[str, Any]:
     objects = []
     workspace = workspace_symbol(instance.id)
-    for arch, place in sorted(instance.objects.items()):
+    places = ((arch, *one) for arch, of in sorted(instance.objects.items()) for one in enumerate(of))
+    for arch, number, place in places:
         data = place.read_bytes()
         packed = pack_code(data, _LEVEL)
-        file = out.path / _PACKED / arch / f"{instance.name}.gz"
+        mark = f"_{number}" if number else ""
+        file = out.path / _PACKED / arch / f"{instance.name}{mark}.gz"
         if not file.is_file() or file.read_bytes() != packed:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(packed)
         objects.append(
             {
                 "arch": identifier(arch),
-                "symbol": f"ckgen_object_{instance.id:016x}_{arch}",
+                "symbol": f"ckgen_object_{instance.id:016x}_{arch}{mark}",
                 "size": len(packed),
                 "unpacked_size": len(data),
                 "file": str(file.absolute()),

@@ -19,7 +19,7 @@ class Planned:
     """`kernel` is the instance's name, `signature` its canonical signature, `table_name` empty where no table names it.
 
     `text` is the device unit, of a shipped kernel the list of its code objects, empty where the kernel is `unavailable`
-    on the arch; `expected` has every symbol of it.
+    on the arch; `expected` has every symbol of it. `stages`: HIP that is compiled beside a shipped kernel.
     `splits_unavailable` is why problems that ask for K splits are refused, empty where none asks or all is well.
     """
 
@@ -34,12 +34,13 @@ class Planned:
     splits_unavailable: str
     text: str
     expected: tuple[tuple[str, Expectation], ...]
+    stages: str = ""
 
     @property
     def unit(self) -> Unit:
         """What is compiled; without tables the op stands in for their module."""
         module = self.module or self.signature.partition("_")[0]
-        return Unit(f"{self.kernel} on {self.arch}", self.backend, module, self.arch, self.text)
+        return Unit(f"{self.kernel} on {self.arch}", self.backend, module, self.arch, self.text, self.stages)
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
@@ -93,14 +94,16 @@ def plan_kernel(instance: AnyInstance, arch: str, uses: Iterable[Use]) -> Planne
     """The instance on an arch in the variants that the uses reach; in all of its variants where there are none."""
     code, known = device_code(instance), tuple(uses)
     splits = code.splits_unavailable(arch) if any(use.k_batch > 1 for use in known) else None
-    reason, text = code.unavailable(arch), ""
+    reason, text, stages = code.unavailable(arch), "", ""
     expected: tuple[tuple[str, Expectation], ...] = ()
     if reason is None:
         variants = variants_of(instance, known)
         if not variants:
             reason = "no problem of the tables reaches a kernel of it"
         else:
-            text = render_device_unit(code.device_unit(variants))
+            unit = code.device_unit(variants)
+            text = render_device_unit(unit)
+            stages = render_device_unit(unit.stages) if unit.stages is not None else ""
             expected = tuple((code.symbol(each), code.expected(arch, each)) for each in variants)
     return Planned(
         kernel=instance.name,
@@ -114,4 +117,5 @@ def plan_kernel(instance: AnyInstance, arch: str, uses: Iterable[Use]) -> Planne
         splits_unavailable=splits or "",
         text=text,
         expected=expected,
+        stages=stages,
     )

@@ -182,7 +182,8 @@ class _Run:
     def _start(self, job: Job, lock: Lock) -> None:
         scratch, began = self.cache.scratch(), time.time_ns()
         try:
-            (scratch.path / job.source).write_text(job.text, encoding="utf-8")
+            for name, text in ((job.source, job.text), *job.beside):
+                (scratch.path / name).write_text(text, encoding="utf-8")
             steps = deque(job.steps)
             step = steps.popleft()
             child = _child(self.limits.launcher.apply(step), scratch.path)

@@ -23,6 +23,9 @@ struct CodeObject {
   std::size_t unpacked_size;  // of the ELF file; anything else is refused at load
 };
 
+/// Code objects of one arch: of a kernel that its vendor ships, and of kernels that were compiled to run around it.
+inline constexpr std::uint32_t kMaxCodeObjects = 2;
+
 /// Bytes of arguments: those of ck and ck_tile take 100 to 400, those of CUTLASS with their TMA descriptors 1,800.
 inline constexpr std::uint32_t kMaxKernelArgs = 4096;
 inline constexpr std::size_t kKernelArgsAlignment = 128;
@@ -53,7 +56,7 @@ struct Clear {
 /// One launch, ready for the GPU runtime. Not initialised: whoever prepares it calls reset() first, which leaves
 /// the room of `args` alone.
 struct KernelCall {
-  const char* symbol;         // extern "C" name in the code object; read during the launch only
+  const char* symbol;         // its name in the code object; read during the launch only
   std::uint32_t grid[3];      // workgroups, each at least 1
   std::uint32_t block[3];     // work-items, each at least 1
   std::uint32_t cluster[3];   // workgroups that run beside one another, whole numbers of which make up the grid
@@ -61,6 +64,7 @@ struct KernelCall {
   std::uint32_t args_size;    // bytes of `args` that the kernel takes
   Clear clear;                // refused where the plan has no reset_output stage
   bool clear_groups;          // the same for C of every group, whose sizes the host knows
+  std::uint8_t object;        // which of the arch's code objects has the kernel, in their order
   Clear flags;                // of Launch::workspace; no stage of the plan says it
   // The kernel's arguments as its kernarg segment lays them out; on NVIDIA its one argument.
   alignas(kKernelArgsAlignment) unsigned char args[kMaxKernelArgs];
@@ -71,6 +75,7 @@ struct KernelCall {
     dynamic_lds = args_size = 0;
     clear = flags = Clear{nullptr, 0, 0, 0};
     clear_groups = false;
+    object = 0;
   }
 };
 
@@ -136,7 +141,7 @@ struct MoeStages {
   PrepareFn add_slots = nullptr;
 };
 
-/// Kernels in the code object of an attention instance around its own, which writes to Launch::workspace what they
+/// Kernels in the code objects of an attention instance around its own, which writes to Launch::workspace what they
 /// read, or the other way round. DeviceCode::workspace is null.
 struct FmhaStages {
   // Bytes of Launch::workspace. Forward: of partial results of splits of KV; 0: the kernel writes O itself, nothing
@@ -159,7 +164,7 @@ struct FmhaStages {
 struct DeviceCode {
   std::uint64_t id;  // InstanceDesc::id
   PrepareFn prepare;
-  const CodeObject* objects;  // at most one per arch
+  const CodeObject* objects;  // at most kMaxCodeObjects per arch
   std::uint32_t object_count;
   DeviceWorkspaceFn workspace;             // null: none is needed
   const GroupTableCode* groups = nullptr;  // of op grouped_gemm, where it must not be null

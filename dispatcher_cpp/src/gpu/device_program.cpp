@@ -75,15 +75,18 @@ std::shared_ptr<const DeviceProgram> DeviceProgram::of(const DeviceCode& code) {
 }
 
 DeviceProgram::~DeviceProgram() {
-  for (Module* module = modules_.load(); module != nullptr;) {
-    Module* next = module->next;
-    static_cast<void>(module->runtime->unload_module(module->handle));  // nobody is left to be told
-    delete module;
-    module = next;
+  for (Loaded* loaded = loaded_.load(); loaded != nullptr;) {
+    Loaded* next = loaded->next;
+    delete loaded;
+    loaded = next;
   }
 }
 
-DeviceProgram::Module::~Module() {
+DeviceProgram::Loaded::~Loaded() {
+  for (const Module& module : modules) {
+    if (module.handle != nullptr)
+      static_cast<void>(runtime->unload_module(module.handle));  // nobody is left to be told
+  }
   for (Kernel* kernel = kernels.load(); kernel != nullptr;) {
     Kernel* following = kernel->next;
     delete kernel;
@@ -97,63 +100,73 @@ std::uint32_t DeviceProgram::archs() const noexcept {
   return archs;
 }
 
-const CodeObject* DeviceProgram::object_of(Arch arch) const noexcept {
-  for (std::uint32_t i = 0; i < code_.object_count; ++i) {
-    if (code_.objects[i].arch == arch) return &code_.objects[i];
-  }
-  return nullptr;
+const CodeObject* DeviceProgram::object_of(Arch arch, const CodeObject* from) const noexcept {
+  const CodeObject* const end = code_.objects + code_.object_count;
+  const CodeObject* const found = std::find_if(from, end, [arch](const CodeObject& one) { return one.arch == arch; });
+  return found != end ? found : nullptr;
 }
 
 Status DeviceProgram::built_for(Arch arch, const InstanceDesc& instance) const noexcept {
-  if (object_of(arch) != nullptr) return Status::success();
+  if (has(arch)) return Status::success();
   char built[96] = {};
   std::size_t used = 0;
-  for (std::uint32_t i = 0; i < code_.object_count && used < sizeof built; ++i)
-    used += static_cast<std::size_t>(std::snprintf(built + used, sizeof built - used, "%s%s", i == 0 ? "" : ", ",
-                                                   arch_name(code_.objects[i].arch).data()));
+  std::uint32_t named = 0;
+  for (std::uint32_t i = 0; i < code_.object_count && used < sizeof built; ++i) {
+    const Arch one = code_.objects[i].arch;
+    const std::uint32_t bit = 1U << static_cast<unsigned>(one);
+    if ((named & bit) != 0) continue;
+    used += static_cast<std::size_t>(
+        std::snprintf(built + used, sizeof built - used, "%s%s", named == 0 ? "" : ", ", arch_name(one).data()));
+    named |= bit;
+  }
   return Status::error(StatusCode::unsupported, "no GPU code for %s, only for %s: %s cannot run on %s",
                        arch_name(arch).data(), built, instance.name, arch_name(arch).data());
 }
 
-DeviceProgram::Module* DeviceProgram::find(int device) const noexcept {
-  Module* module = modules_.load(std::memory_order_acquire);
-  while (module != nullptr && module->device != device) module = module->next;
-  return module;
+DeviceProgram::Loaded* DeviceProgram::find(int device) const noexcept {
+  Loaded* loaded = loaded_.load(std::memory_order_acquire);
+  while (loaded != nullptr && loaded->device != device) loaded = loaded->next;
+  return loaded;
 }
 
-void* DeviceProgram::find(const Module& module, const char* symbol) noexcept {
-  const Kernel* kernel = module.kernels.load(std::memory_order_acquire);
-  while (kernel != nullptr && kernel->symbol != symbol) kernel = kernel->next;
+void* DeviceProgram::find(const Loaded& loaded, const KernelCall& call) noexcept {
+  const Kernel* kernel = loaded.kernels.load(std::memory_order_acquire);
+  while (kernel != nullptr && (kernel->object != call.object || kernel->symbol != call.symbol)) kernel = kernel->next;
   return kernel != nullptr ? kernel->function : nullptr;
 }
 
-Status DeviceProgram::load(const InstanceDesc& instance, const Device& device, Module*& out) const noexcept {
-  const CodeObject* object = object_of(device.arch());
+Status DeviceProgram::load(const InstanceDesc& instance, const Device& device, Loaded*& out) const noexcept {
+  const CodeObject* object = object_of(device.arch(), code_.objects);
   if (object == nullptr) return built_for(device.arch(), instance);
   const std::lock_guard lock(mutex_);
   out = find(device.id());
   if (out != nullptr) return Status::success();
-  std::unique_ptr<Module> module(new (std::nothrow) Module);
-  if (!module) return Status::error(StatusCode::internal, "out of memory");
-  module->runtime = runtime_of(device);
-  Status status = unpack(*object, module->image);
-  if (status.ok()) status = module->runtime->load_module(module->image.get(), &module->handle);
-  if (!status.ok()) return about(status, instance.name, device.arch());
-  module->device = device.id();
-  module->next = modules_.load(std::memory_order_relaxed);
-  out = module.release();
-  modules_.store(out, std::memory_order_release);
+  std::unique_ptr<Loaded> loaded(new (std::nothrow) Loaded);
+  if (!loaded) return Status::error(StatusCode::internal, "out of memory");
+  loaded->runtime = runtime_of(device);
+  for (Module* module = loaded->modules; object != nullptr; ++module, object = object_of(device.arch(), object + 1)) {
+    Status status = unpack(*object, module->image);
+    if (status.ok()) status = loaded->runtime->load_module(module->image.get(), &module->handle);
+    if (!status.ok()) return about(status, instance.name, device.arch());
+  }
+  loaded->device = device.id();
+  loaded->next = loaded_.load(std::memory_order_relaxed);
+  out = loaded.release();
+  loaded_.store(out, std::memory_order_release);
   return Status::success();
 }
 
-Status DeviceProgram::resolve(Module& module, const char* symbol, void*& out) const noexcept {
+Status DeviceProgram::resolve(Loaded& loaded, const KernelCall& call, void*& out) const noexcept {
   const std::lock_guard lock(mutex_);
-  out = find(module, symbol);
+  out = find(loaded, call);
   if (out != nullptr) return Status::success();
+  void* const module = call.object < kMaxCodeObjects ? loaded.modules[call.object].handle : nullptr;
+  if (module == nullptr)
+    return Status::error(StatusCode::internal, "there is no code object %u of its arch", unsigned{call.object});
   void* function = nullptr;
-  if (const Status status = module.runtime->kernel(module.handle, symbol, &function); !status.ok()) return status;
+  if (const Status status = loaded.runtime->kernel(module, call.symbol, &function); !status.ok()) return status;
   try {
-    module.kernels.store(new Kernel{symbol, function, module.kernels.load(std::memory_order_relaxed)},
+    loaded.kernels.store(new Kernel{call.symbol, call.object, function, loaded.kernels.load(std::memory_order_relaxed)},
                          std::memory_order_release);
   } catch (...) {
     return Status::error(StatusCode::internal, "out of memory");
@@ -163,27 +176,27 @@ Status DeviceProgram::resolve(Module& module, const char* symbol, void*& out) co
 }
 
 Status DeviceProgram::preload(const InstanceDesc& instance, const Device& device) const noexcept {
-  Module* module = find(device.id());
-  return module != nullptr ? Status::success() : load(instance, device, module);
+  Loaded* loaded = find(device.id());
+  return loaded != nullptr ? Status::success() : load(instance, device, loaded);
 }
 
 void* DeviceProgram::function_of(const KernelCall& call, const InstanceDesc& instance, const Device& device,
                                  Status& status) const noexcept {
   // A Status is 244 bytes to be set: none is made for what is found.
-  Module* module = find(device.id());
-  if (module == nullptr) {
-    if (status = load(instance, device, module); !status.ok()) return nullptr;
+  Loaded* loaded = find(device.id());
+  if (loaded == nullptr) {
+    if (status = load(instance, device, loaded); !status.ok()) return nullptr;
   }
-  void* function = find(*module, call.symbol);
+  void* function = find(*loaded, call);
   if (function != nullptr) return function;
-  if (status = resolve(*module, call.symbol, function); status.ok()) return function;
+  if (status = resolve(*loaded, call, function); status.ok()) return function;
   status = about(status, call.symbol, device.arch());
   return nullptr;
 }
 
 Status DeviceProgram::launch(const Launch& launch, const Device& device, const Resets& resets) const noexcept {
   const Arch arch = device.arch();
-  if (object_of(arch) == nullptr) return built_for(arch, *launch.instance);
+  if (!has(arch)) return built_for(arch, *launch.instance);
   KernelCall call;  // prepare() fills what the launch reads
   call.reset();
   if (const Status status = code_.prepare(launch, arch, device.cu_num(), call); !status.ok()) return status;
@@ -215,7 +228,7 @@ Status DeviceProgram::launch(const Launch& launch, const Device& device, const R
 Status DeviceProgram::submit(const KernelCall& call, const InstanceDesc& instance, const Device& device,
                              Stream stream) const noexcept {
   const Arch arch = device.arch();
-  if (object_of(arch) == nullptr) return built_for(arch, instance);
+  if (!has(arch)) return built_for(arch, instance);
   if (const Status status = check(call, arch); !status.ok())
     return about(status, call.symbol != nullptr ? call.symbol : instance.name, arch);
   Status failure;

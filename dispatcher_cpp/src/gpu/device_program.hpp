@@ -1,4 +1,4 @@
-// The GPU code of one instance in this process: a module per GPU, loaded when it is first needed.
+// The GPU code of one instance in this process: its code objects on a GPU, loaded when the first kernel is needed.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ struct Resets {
 /// Thread-safe. Once a kernel is known on a device, launching it takes no lock and allocates nothing.
 class DeviceProgram {
  public:
-  /// The program of `code`: one for all registries that hold it at the same time, so that a module is loaded once.
+  /// The program of `code`: one for all registries that hold it at the same time, so that code is loaded once.
   /// Throws std::bad_alloc.
   static std::shared_ptr<const DeviceProgram> of(const DeviceCode& code);
 
@@ -40,7 +40,7 @@ class DeviceProgram {
   Status built_for(Arch arch, const InstanceDesc& instance) const noexcept;
   const DeviceCode& code() const noexcept { return code_; }
 
-  /// Loads the module of `device`, the thread's current one, unless it is loaded.
+  /// Loads the code for `device`, the thread's current one, unless it is loaded.
   Status preload(const InstanceDesc& instance, const Device& device) const noexcept;
   /// Prepares and launches on `device`, the thread's current one, with the stages that reset memory for it before it;
   /// whatever can be refused is refused before any memory changes.
@@ -54,24 +54,30 @@ class DeviceProgram {
  private:
   struct Kernel {
     std::string symbol;
+    std::uint32_t object;
     void* function;
     Kernel* next;
   };
   struct Module {
-    ~Module();
-    const GpuRuntime* runtime = nullptr;
-    int device = -1;
     void* handle = nullptr;
     std::unique_ptr<unsigned char[]> image;  // the runtime keeps pointers into it
+  };
+  struct Loaded {
+    ~Loaded();
+    const GpuRuntime* runtime = nullptr;
+    int device = -1;
+    Module modules[kMaxCodeObjects];  // in the order of the arch's code objects
     std::atomic<Kernel*> kernels{nullptr};
-    Module* next = nullptr;
+    Loaded* next = nullptr;
   };
 
-  const CodeObject* object_of(Arch arch) const noexcept;
-  Module* find(int device) const noexcept;
-  static void* find(const Module& module, const char* symbol) noexcept;
-  Status load(const InstanceDesc& instance, const Device& device, Module*& out) const noexcept;
-  Status resolve(Module& module, const char* symbol, void*& out) const noexcept;
+  /// The next object of the arch from `from` on; null: there is none.
+  const CodeObject* object_of(Arch arch, const CodeObject* from) const noexcept;
+  bool has(Arch arch) const noexcept { return object_of(arch, code_.objects) != nullptr; }
+  Loaded* find(int device) const noexcept;
+  static void* find(const Loaded& loaded, const KernelCall& call) noexcept;
+  Status load(const InstanceDesc& instance, const Device& device, Loaded*& out) const noexcept;
+  Status resolve(Loaded& loaded, const KernelCall& call, void*& out) const noexcept;
   /// The kernel that `call` names on `device`; null with a status that says why.
   void* function_of(const KernelCall& call, const InstanceDesc& instance, const Device& device,
                     Status& status) const noexcept;
@@ -79,7 +85,7 @@ class DeviceProgram {
   const DeviceCode& code_;
   // Lists that only grow, at their head and under the mutex, and are read without it.
   mutable std::mutex mutex_;
-  mutable std::atomic<Module*> modules_{nullptr};
+  mutable std::atomic<Loaded*> loaded_{nullptr};
 };
 
 }  // namespace ckgen::inline v1::detail

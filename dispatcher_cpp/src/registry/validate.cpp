@@ -1,5 +1,7 @@
 #include "src/registry/validate.hpp"
 
+#include <algorithm>
+
 #include <ckgen/product_data.hpp>
 
 #include "src/gpu/unpack.hpp"
@@ -124,15 +126,14 @@ const char* flaw(const DeviceCode* code) noexcept {
     if (one->registering.stages_flaw == nullptr) continue;
     if (const char* what = one->registering.stages_flaw(*code)) return what;
   }
-  std::uint32_t archs = 0;
   for (std::uint32_t i = 0; i < code->object_count; ++i) {
     const CodeObject& object = code->objects[i];
     if (object.arch == Arch::unknown || arch_info(object.arch).kind != ArchKind::gpu)
       return "a code object is for no known GPU arch";
-    const std::uint32_t bit = 1U << static_cast<unsigned>(object.arch);
-    if ((archs & bit) != 0) return "two code objects are for one arch";
+    const auto same = std::count_if(code->objects, code->objects + i,
+                                    [&object](const CodeObject& other) { return other.arch == object.arch; });
+    if (same >= kMaxCodeObjects) return "three code objects are for one arch";
     if (object.bytes == nullptr || object.size == 0 || object.unpacked_size == 0) return "a code object is empty";
-    archs |= bit;
   }
   return nullptr;
 }

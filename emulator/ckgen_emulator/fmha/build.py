@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from ckgen.build.amd.toolchain import load
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, OBJECT, host_job
+from ckgen.build.compile import OBJECT, host_job
 from ckgen.build.entry import Entry
 from ckgen.build.planned import Planned, plan_host, plan_kernel
 from ckgen.build.pool import OnStanding, Outcome, default_limits
 from ckgen.build.result import Result
+from ckgen.build.unit_files import code_objects
 from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.errors import UsageError
@@ -67,5 +68,6 @@ def build_kernel(
     symbols = plan_host(instance, {arch: []}).symbols
     unit = made.host.output(OBJECT)
     library = link(unit, prepare_symbol(instance.id), arch, folder, stages if stages in symbols else "")
-    code = made.device.output(CODE_OBJECT).read_bytes()
-    return made.result, FmhaKernel(instance, arch, code, library)
+    code, *stages_around = code_objects(made.device.folder)
+    assert not stages_around, f"{instance.name} is a plan of several launches"
+    return made.result, FmhaKernel(instance, arch, code.read_bytes(), library)

@@ -16,7 +16,7 @@ from ckgen.build.amd.model import AmdToolchain
 from ckgen.build.artefacts import OutFolder
 from ckgen.build.build_run import build_planned
 from ckgen.build.cache import Cache, default_cache
-from ckgen.build.compile import CODE_OBJECT, OBJECT, Unit, host_job
+from ckgen.build.compile import OBJECT, Unit, host_job
 from ckgen.build.entry import Entry
 from ckgen.build.failure_text import failed_command, failure_text
 from ckgen.build.judge import first_error
@@ -25,6 +25,7 @@ from ckgen.build.library import DeviceInstance, emit_library
 from ckgen.build.planned import Planned
 from ckgen.build.pool import Limits, OnStanding, Outcome, default_limits
 from ckgen.build.result import Result
+from ckgen.build.unit_files import code_objects
 from ckgen.model.arch import ArchSpec
 from ckgen.model.errors import InputError, UsageError
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, KernelUnits
@@ -140,14 +141,14 @@ class _Piece:
     def instance(self) -> DeviceInstance:
         """As a library takes it."""
         planned = self.units.device
-        code = {planned.arch: self.device.output(CODE_OBJECT)}
+        code = {planned.arch: code_objects(self.device.folder)}
         return DeviceInstance(planned.kernel, planned.id, self.host, code, self.units.host.symbols)
 
 
 def _link(pieces: Sequence[_Piece], registry: Entry, context: BuildContext) -> Path:
     """The library, from the cache where its parts are the same."""
     entry = registry.output(OBJECT)
-    parts = [part for one in pieces for part in (one.device.output(CODE_OBJECT), one.host.output(OBJECT))]
+    parts = [part for one in pieces for part in (*code_objects(one.device.folder), one.host.output(OBJECT))]
     digest = hashlib.sha256(pieces[0].units.device.arch.encode())
     for part in (*parts, entry):
         digest.update(hashlib.sha256(part.read_bytes()).digest())

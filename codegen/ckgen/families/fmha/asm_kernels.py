@@ -1,7 +1,8 @@
 """Attention kernels that AMD ships as code objects: asm_kernels.json, with what their names say.
 
 A forward kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to
-even, or away from zero. Those of other names round to even.
+even, or away from zero. Those of other names round to even. A backward kernel with `br` has a mask that ends at the
+last key; one that was compiled for gfx942 first says `recompile`, and `own` ends the names of those that were not.
 """
 
 from __future__ import annotations
@@ -16,24 +17,30 @@ from typing import Any
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.shipped_kernel import AsmObject, ShippedKernel
-from ckgen.families.fmha.enums import FmhaKv, FmhaKvLayout
+from ckgen.families.fmha.enums import FmhaEntry, FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
 
-FORWARD, PAGED = "fmha_fwd", "pa"
+FORWARD, PAGED, BACKWARD = "fmha_fwd", "pa", "fmha_bwd"
+OWN = "_own"
 PAGE = 16
 """Tokens of a page of the kernels that take caches of 16-bit types."""
 _PAGED_HEAD = 128
 FORWARD_NAME = re.compile(
     r"fwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_bf16(?P<causal>_causal)?(?:_rt(?:ne|na))?(?P<group>_group)?$"
 )
+BACKWARD_NAME = re.compile(
+    r"bwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_(?P<type>bf16|fp16)"
+    r"(?:(?P<causal>_causal_br)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_recompile)?|_a32_pssk(?:ddv)?_own)$"
+)
 _PAGED_NAME = re.compile(r"pa_(?P<type>bf16|fp16)_noquant_gqa(?P<group>\d+)_\dtg_4w$")
 
 
 @dataclass(frozen=True, slots=True)
 class AsmFmhaKernel(ShippedKernel):
-    """What an attention kernel computes. `config.tile`: rows of Q and columns of V of a workgroup, keys of a step.
+    """What an attention kernel computes. `config.tile`: rows of Q and columns of V of a workgroup, keys of a step; of
+    backward keys and columns of K of a workgroup, rows of a step.
 
     q_tile: rows that a workgroup has at once; a forward kernel with a causal mask takes two such tiles, one after the
     other. max_group, page: query heads per KV head at most, and rows of a page; 0 of a forward kernel.
@@ -52,6 +59,16 @@ class AsmFmhaKernel(ShippedKernel):
         return self.page != 0
 
     @property
+    def goes_back(self) -> bool:
+        """Whether it computes gradients, between stages of ours."""
+        return self.config.kind == BACKWARD
+
+    @property
+    def has_own_arguments(self) -> bool:
+        """Of backward: whether its arguments are those of gfx950's own kernels."""
+        return self.config.name.endswith(OWN)
+
+    @property
     def masked(self) -> bool:
         """Whether some signature of it has a mask."""
         return any(one.traits.masked for one in self.signatures)
@@ -59,7 +76,7 @@ class AsmFmhaKernel(ShippedKernel):
     @property
     def needs_keys(self) -> bool:
         """Whether a sequence without keys gives wrong results: not those of a forward kernel with a mask."""
-        return self.is_paged or not self.masked
+        return self.is_paged or self.goes_back or not self.masked
 
 
 @cache
@@ -79,7 +96,7 @@ def asm_fmha_kernel_of(config: AsmConfig) -> AsmFmhaKernel:
 
 
 def _kernel(entry: Mapping[str, Any]) -> AsmFmhaKernel:
-    return _forward(entry) if entry["kind"] == FORWARD else _paged(entry)
+    return {FORWARD: _forward, PAGED: _paged, BACKWARD: _backward}[entry["kind"]](entry)
 
 
 def _forward(entry: Mapping[str, Any]) -> AsmFmhaKernel:
@@ -115,4 +132,23 @@ def _paged(entry: Mapping[str, Any]) -> AsmFmhaKernel:
         q_tile=rows,
         max_group=int(said["group"]),
         page=PAGE,
+    )
+
+
+def _backward(entry: Mapping[str, Any]) -> AsmFmhaKernel:
+    """It writes dK and dV of each query head."""
+    said = BACKWARD_NAME.match(entry["name"])
+    assert said is not None, f"{entry['name']} is no name that tools/record_asm_fmha_kernels.py records"
+    rows, keys = entry["tile"]
+    hdim_q = int(said["q"])
+    of = FmhaSignature.of(DType(said["type"]), entry=FmhaEntry.BACKWARD, masked=said["causal"] is not None)
+    return AsmFmhaKernel(
+        symbol=entry["symbol"],
+        config=AsmConfig(entry["kind"], entry["name"], Tile(keys, hdim_q, rows)),
+        objects=tuple(AsmObject(**found) for found in entry["objects"]),
+        signatures=(of,),
+        hdim_q=hdim_q,
+        hdim_v=int(said["v"] or hdim_q),
+        q_tile=rows,
+        max_group=1,
     )

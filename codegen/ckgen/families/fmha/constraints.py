@@ -155,8 +155,8 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
     """Of a kernel that AMD ships: its own head dims, lengths as they are."""
     kernel, tile = asm_fmha_kernel_of(config), config.tile
     return FmhaConstraints(
-        m0=tile.m,
-        n0=tile.k,
+        m0=tile.k if kernel.goes_back else tile.m,
+        n0=tile.m if kernel.goes_back else tile.k,
         k0=kernel.hdim_q,
         n1=tile.n,
         k1=tile.k,
@@ -174,7 +174,9 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         needs_keys=kernel.needs_keys,
         needs_finite=kernel.is_paged,
         cache_limit=_SHIPPED_CACHE if kernel.is_paged else 0,
+        sink_tokens=not kernel.goes_back,
         takes_gaps_q=not any(one.traits.varlen for one in kernel.signatures),
+        unordered_dq=kernel.goes_back,
     )
 
 

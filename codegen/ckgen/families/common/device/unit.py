@@ -39,12 +39,14 @@ class Use:
 class DeviceUnit:
     """A device unit to render: its template, the template's values, and the symbols that the code object will have.
 
-    The values are plain numbers and words: the template's text depends on nothing else.
+    The values are plain numbers and words: the template's text depends on nothing else. `stages`: of a shipped kernel,
+    HIP whose kernels run around it, compiled into a code object behind the shipped one.
     """
 
     template: str
     values: Mapping[str, Any]
     symbols: tuple[str, ...]
+    stages: DeviceUnit | None = None
 
 
 def symbol_of(instance: Identified, variant: Variant) -> str:

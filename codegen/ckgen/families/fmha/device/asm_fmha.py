@@ -18,7 +18,7 @@ from ckgen.specs import load_arch
 
 def unavailable(instance: FmhaInstance, arch: str) -> str | None:
     """Why there is no code object for an arch, or it computes something else; None where all is well."""
-    kernel = _kernel(instance)
+    kernel = kernel_of(instance)
     if (absent := not_shipped(kernel, arch)) is not None:
         return absent
     return None if instance.signature in kernel.signatures else f"{kernel.config.name} computes other attention"
@@ -36,17 +36,17 @@ def all_variants(instance: FmhaInstance) -> tuple[ShippedVariant, ...]:
 
 def symbol(instance: FmhaInstance, variant: ShippedVariant) -> str:
     """The name that the code object gives its kernel."""
-    return _kernel(instance).symbol
+    return kernel_of(instance).symbol
 
 
 def device_unit(instance: FmhaInstance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
     """The list of code objects to take."""
-    return objects_to_take(instance.name, _kernel(instance))
+    return objects_to_take(instance.name, kernel_of(instance))
 
 
 def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:
     """The host unit for the archs of `variants`."""
-    kernel, prepare = _kernel(instance), prepare_symbol(instance.id)
+    kernel, prepare = kernel_of(instance), prepare_symbol(instance.id)
     traits, block = instance.signature.traits, str(kernel.objects[0].block)
     if kernel.config.kind == FORWARD:
         of, flags = "FmhaForwardKernel", (traits.varlen, traits.masked, traits.lse)
@@ -76,7 +76,8 @@ def expected(instance: FmhaInstance, arch: str, variant: ShippedVariant) -> Expe
     return Expectation(steps=steps, copies=0, lds_bytes=spec.lds_bytes, scratch_bytes=0, spills=0, waves_per_simd=1)
 
 
-def _kernel(instance: FmhaInstance) -> AsmFmhaKernel:
+def kernel_of(instance: FmhaInstance) -> AsmFmhaKernel:
+    """The kernel that an instance of a shipped one names."""
     config = instance.config
     assert isinstance(config, AsmConfig), f"{instance.name} is no shipped kernel"
     return asm_fmha_kernel_of(config)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceCode
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
+from ckgen.families.fmha.append_problem import goes_back
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig
 from ckgen.families.fmha.device import (
+    asm_backward,
     asm_fmha,
     ck_tile_append,
     ck_tile_backward,
@@ -40,5 +42,6 @@ def device_code(instance: FmhaInstance) -> DeviceCode:
         case HipBackwardConfig():
             return hip_gradients.KIND.of(instance)
         case AsmConfig():
-            return asm_fmha.KIND.of(instance)
+            of = asm_backward.KIND if goes_back(instance.signature.traits) else asm_fmha.KIND
+            return of.of(instance)
     raise ValueError(f"{instance.name} has no device code")

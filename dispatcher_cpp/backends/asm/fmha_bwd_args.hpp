@@ -1,0 +1,135 @@
+// The arguments of AMD's kernels of attention's gradients, in their two forms. C++17, no HIP.
+#pragma once
+
+#include <cstdint>
+
+#include <ckgen/fmha.hpp>
+
+#include "backends/asm/fmha_limits.hpp"
+#include "backends/asm/shipped.hpp"
+
+namespace ckgen::asm_host {
+
+inline constexpr float kLog2E = 1.4426950408889634F;
+
+/// Of the workspace: fp32 sums of dQ and delta, both [batch][heads][rows] without gaps.
+struct BackwardTensors {
+  void* dq;
+  const void* delta;
+};
+
+/// An argument of eight bytes.
+template <class T>
+struct alignas(8) HalfSlot {
+  T value{};
+};
+
+/// How both begin.
+template <template <class> class Of>
+struct BackwardOperands {
+  Of<void*> dq, dk, dv;
+  Of<const void*> q, k, v, dout, lse, delta;
+  Of<float> scale, log2_e;
+
+  void set(const FmhaArgs& a, const BackwardTensors& room) noexcept {
+    dq.value = room.dq;
+    dk.value = a.dk;
+    dv.value = a.dv;
+    q.value = a.q;
+    k.value = a.k;
+    v.value = a.v;
+    dout.value = a.dout;
+    lse.value = a.lse;
+    delta.value = room.delta;
+    scale.value = a.scale;
+    log2_e.value = kLog2E;
+  }
+};
+
+/// Strides in bytes, of elements of 16 bits.
+template <template <class> class Of>
+struct BackwardStrides {
+  Of<std::uint32_t> head, batch, row;
+
+  void set(const FmhaStrides& of) noexcept {
+    head.value = narrow(2 * of.head);
+    batch.value = narrow(2 * of.batch);
+    row.value = narrow(2 * of.row);
+  }
+};
+
+/// Of kernels for gfx942, and of those that were compiled again for gfx950. Rows of lse and delta have no gaps.
+struct PaddedBackwardArguments {
+  BackwardOperands<HalfSlot> operands;
+  HalfSlot<std::uint32_t> heads_per_kv;
+  HalfSlot<std::uint32_t> q_length, k_length;
+  HalfSlot<std::uint32_t> hdim;
+  HalfSlot<std::uint32_t> heads;
+  BackwardStrides<HalfSlot> q, k, v, dout, dk, dv;
+
+  static PaddedBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room) noexcept {
+    PaddedBackwardArguments to;
+    to.operands.set(a, room);
+    to.heads_per_kv.value = narrow(x.heads_q / x.heads_k);
+    to.q_length.value = narrow(x.seqlen_q);
+    to.k_length.value = narrow(x.seqlen_k);
+    to.hdim.value = narrow(x.hdim_q);
+    to.heads.value = narrow(x.heads_q);
+    to.q.set(a.q_strides);
+    to.k.set(a.k_strides);
+    to.v.set(a.v_strides);
+    to.dout.set(a.dout_strides);
+    to.dk.set(a.dk_strides);
+    to.dv.set(a.dv_strides);
+    return to;
+  }
+};
+static_assert(sizeof(PaddedBackwardArguments) == 34 * 8);
+
+/// Of gfx950's own. Starts are of sequences one after the other, masks of windows: of neither kind here.
+struct OwnBackwardArguments {
+  BackwardOperands<Slot> operands;
+  Slot<std::uint32_t> q_length;
+  Slot<std::uint32_t> k_tile;
+  BackwardStrides<Slot> q;
+  Slot<std::uint32_t> heads_per_kv;
+  BackwardStrides<Slot> k;
+  Slot<std::uint32_t> dk_row;
+  Slot<std::uint32_t> k_length;
+  Slot<std::uint32_t> hdim_q, hdim_v;
+  Slot<std::uint32_t> heads;
+  BackwardStrides<Slot> v, dout;
+  Slot<std::uint32_t> dk_head, dk_batch;
+  BackwardStrides<Slot> dv;
+  Slot<std::uint32_t> lse_head;
+  Slot<const std::int32_t*> q_starts, k_starts, q_padded_starts, k_padded_starts;
+  Slot<std::uint32_t> longest_q;
+  Slot<std::uint32_t> mask_x, mask_y;
+
+  /// `keys`: of a workgroup's tile.
+  static OwnBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room,
+                                 std::uint32_t keys) noexcept {
+    OwnBackwardArguments to;
+    to.operands.set(a, room);
+    to.q_length.value = to.longest_q.value = narrow(x.seqlen_q);
+    to.k_tile.value = narrow(2 * a.k_strides.row * keys);
+    to.q.set(a.q_strides);
+    to.heads_per_kv.value = narrow(x.heads_q / x.heads_k);
+    to.k.set(a.k_strides);
+    to.dk_row.value = narrow(2 * a.dk_strides.row);
+    to.k_length.value = narrow(x.seqlen_k);
+    to.hdim_q.value = narrow(x.hdim_q);
+    to.hdim_v.value = narrow(x.hdim_v);
+    to.heads.value = narrow(x.heads_q);
+    to.v.set(a.v_strides);
+    to.dout.set(a.dout_strides);
+    to.dk_head.value = narrow(2 * a.dk_strides.head);
+    to.dk_batch.value = narrow(2 * a.dk_strides.batch);
+    to.dv.set(a.dv_strides);
+    to.lse_head.value = narrow(4 * x.seqlen_q);
+    return to;
+  }
+};
+static_assert(sizeof(OwnBackwardArguments) == 44 * 16);
+
+}  // namespace ckgen::asm_host

@@ -1,0 +1,148 @@
+"""AMD's kernels of attention's gradients: the calls that AMD's host code makes, whole plans, what is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulate_support import context, runtime
+
+from ckgen.build.cache import default_cache
+from ckgen.emit.device import render_device_unit
+from ckgen.families.common.device.unit import fmha_symbol, prepare_symbol
+from ckgen.families.fmha.asm_kernels import AsmFmhaKernel, asm_fmha_kernels
+from ckgen.families.fmha.device import asm_backward
+from ckgen.families.fmha.instance import FmhaInstance
+from ckgen.families.registry import make_instance
+from ckgen.model.errors import UsageError
+from ckgen.model.fmha_shape import FmhaShape
+from ckgen_emulator.fmha.backward import backward_data
+from ckgen_emulator.fmha.call import SplitOf, link, partial_bytes, prepare
+from ckgen_emulator.fmha.dispatched import dispatched
+from ckgen_emulator.fmha.problem import FmhaProblem
+from ckgen_emulator.fmha.shipped_backward import shipped_backward_cases
+from ckgen_emulator.gemm.problem import Data
+from ckgen_emulator.host_unit import Call, address
+from ckgen_emulator.production import attention_backward
+from ckgen_emulator.production.wheel import KernelFile
+
+pytestmark = pytest.mark.amd
+
+PADDED, OWN = "bwd_hd64_bf16_causal_br_a32_rtne_pssk", "bwd_hd192_hd128_bf16_a32_pssk_own"
+
+
+def kernel_of(name: str) -> AsmFmhaKernel:
+    return asm_fmha_kernels()[name]
+
+
+def instance_of(name: str) -> FmhaInstance:
+    kernel = kernel_of(name)
+    return make_instance(kernel.signatures[0], kernel.config, kernel.archs)
+
+
+@cache
+def library(name: str) -> Path:
+    """The host unit, which is C++ without HIP, as a library."""
+    instance, folder = instance_of(name), default_cache() / "emulated" / "fmha"
+    folder.mkdir(parents=True, exist_ok=True)
+    arch = instance.archs[0]
+    unit = folder / f"{instance.id:016x}.cpp"
+    unit.write_text(render_device_unit(asm_backward.host_unit(instance, {arch: ()})))
+    return link(unit, prepare_symbol(instance.id), arch, folder, fmha_symbol(instance.id))
+
+
+def call(name: str, shape: FmhaShape, args: dict[str, Any], workspace: np.ndarray[Any, Any]) -> Call:
+    return prepare(library(name), shape, args, of=SplitOf(instance_of(name), 1, workspace))
+
+
+@pytest.mark.parametrize("name", [PADDED, OWN])
+def test_calls_are_those_of_amds_host_code(name: str) -> None:
+    """Symbol, grid and argument bytes of the production kind, which was written apart; it shares K and V, and places
+    sums and delta of its own."""
+    kernel, kind = kernel_of(name), attention_backward.KIND
+    stem = name.removesuffix("_own")
+    made = attention_backward.Problem(33, 450, 2, 2, 2)
+    launch = kind.prepare(KernelFile(kernel.archs[0], f"fmha_v3_bwd/{stem}"), made, np.random.default_rng(0))
+    q, k, v, dout, lse, delta = launch.inputs
+    dq, dk, dv = (one.actual for one in launch.outputs)
+    shape = FmhaShape(2, 2, 2, 33, 450, kernel.hdim_q, kernel.hdim_v)
+    tensors = {"q": q, "k": k, "v": v, "o": dout, "dout": dout, "dq": q, "dk": dk, "dv": dv}
+    args: dict[str, Any] = {**tensors, "lse": lse, "scale": float(np.float32(kernel.hdim_q**-0.5))}
+    for each, tensor in tensors.items():
+        batch, row, head, _ = (stride // 2 for stride in tensor.strides)
+        args[f"{each}_strides"] = (row, head, batch)
+    args |= {"lse_head_stride": 33, "lse_batch_stride": 66}
+    workspace = np.zeros(partial_bytes(library(name), shape, SplitOf(instance_of(name))), np.uint8)
+    found = call(name, shape, args, workspace)
+    assert (found.symbol, found.grid, found.block) == (kernel.symbol, launch.grid, (launch.block, 1, 1))
+    slot, size = (16 if kernel.has_own_arguments else 8), 8
+    expected = bytearray(launch.arguments)
+    begin = address(workspace)
+    assert begin is not None
+    sums = 2 * 2 * 33 * kernel.hdim_q * 4
+    for at, place in ((0, begin), (8, begin + -(-sums // 256) * 256)):
+        expected[at * slot : at * slot + size] = place.to_bytes(size, "little")
+    assert found.args == bytes(expected)
+    assert workspace.size == -(-sums // 256) * 256 + 2 * 2 * 33 * 4 and delta.size == 2 * 2 * 33 and dq.size
+
+
+@pytest.mark.cpp
+@pytest.mark.parametrize(
+    ("name", "cases", "findings"), [(PADDED, slice(1, 4), ()), (OWN, slice(1, 2), ("uninitialised",))]
+)
+def test_gradients_are_within_their_bounds(
+    name: str, cases: slice, findings: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Every stage of the plan, ours from a code object of their own. OWN moves a scalar register that it has not
+    written (docs/upstream/asm_fmha_v3_bwd.md)."""
+    instance, problems = instance_of(name), shipped_backward_cases(kernel_of(name))[cases]
+    arch, where = instance.archs[0], runtime(tmp_path_factory.getbasetemp())
+    stages = (asm_backward.DOT_DO_O, asm_backward.SHIPPED, asm_backward.CONVERT_DQ)
+    symbols = [asm_backward.symbol(instance, one) for one in stages]
+    for problem, found in zip(problems, dispatched(instance, arch, problems, where, context(), seed=1), strict=True):
+        assert found.instance == instance.name and found.right and found.findings == findings, problem
+        assert [launch["kernel"] for launch in found.launches] == symbols, problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seqlen_k": np.zeros(2, np.int32)}, "lengths are given apart"),
+        ({"scale": 0.0}, "a scale of 0 is not above 0"),
+        ({"k": None}, "K is null"),
+        ({"dout": 8}, "dO is not aligned to 16 bytes"),
+        ({"o": None}, "o is null"),
+        ({"dq": None}, "dq is null"),
+        ({"dv_strides": (132, 64, 1 << 16)}, "a stride of dV of 132"),
+        ({"v_strides": (1 << 28, 64, 1 << 16)}, "V takes more than the 4294967295 bytes"),
+        ({"lse_head_stride": 64}, "rows of lse have gaps"),
+        ({"lse_batch_stride": 128}, "rows of lse have gaps"),
+    ],
+    ids=str,
+)
+def test_arguments_that_the_kernel_cannot_take(changes: dict[str, Any], said: str) -> None:
+    problem = FmhaProblem((33, 33), (77, 77), 2, 2, 64, 64, data=Data.RANDOM)
+    shape, args, _, _ = backward_data(kernel_of(PADDED).signatures[0], problem)
+    workspace, plain = np.zeros(1 << 16, np.uint8), {**dict(args), "lse_head_stride": 33, "lse_batch_stride": 66}
+    assert call(PADDED, shape, plain, workspace).symbol == kernel_of(PADDED).symbol
+    with pytest.raises(UsageError, match=said):
+        call(PADDED, shape, {**plain, **changes}, workspace)
+
+
+def test_sizes_that_the_kernel_cannot_take() -> None:
+    problem = FmhaProblem((33,), (77,), 1, 1, 64, 64, data=Data.RANDOM)
+    shape, args, _, _ = backward_data(kernel_of(PADDED).signatures[0], problem)
+    workspace, given = np.zeros(1 << 16, np.uint8), dict(args)
+
+    def refused(said: str, **sizes: int) -> None:
+        changed = FmhaShape(**{**{name: getattr(shape, name) for name in shape.__dataclass_fields__}, **sizes})
+        with pytest.raises(UsageError, match=said):
+            call(PADDED, changed, given, workspace)
+
+    refused("no row of Q", seqlen_q=0)
+    refused("the sums of dQ takes more than", seqlen_q=1 << 24)
+    with pytest.raises(UsageError, match="does not split KV, 2 splits"):
+        prepare(library(PADDED), shape, given, splits=2, of=SplitOf(instance_of(PADDED), 2, workspace))
