@@ -57,7 +57,7 @@ texts() (
   [ "${#failed[@]}" -eq 0 ] || { echo "FAILED: ${failed[*]}"; exit 1; }
 )
 declare -A begun=()
-begin() {  # log, niceness, command: runs beside what follows, of which it takes only what is left of the processors
+begin() {  # log, niceness, command: runs beside what follows
   ( renice -n "$2" -p "$BASHPID" >/dev/null; exec >"build/$1.log" 2>&1; "${@:3}" ) &
   begun[$1]=$!
 }
@@ -90,11 +90,11 @@ sanitizers() (
 )
 
 mkdir -p build
-begin cpp 10 build  # takes no Python package
-begin sanitizers 19 sanitizers  # nor does this, which nothing waits for
+begin cpp 0 build  # takes no Python package
+begin sanitizers 10 sanitizers  # nor does this, which nothing waits for: done when pytest is, as both take all CPUs
 check "Python packages" python -m pip install -q -e '.[test]'
 [ "${#failed[@]}" -eq 0 ] || fail "cannot install the Python packages"
-begin toolchain 10 ckgen toolchain amd --also older-ck
+begin toolchain 0 ckgen toolchain amd --also older-ck
 begin texts 10 texts
 check "C++ build" ended cpp
 check "ctest" ctest --preset ci --parallel "$(nproc)"

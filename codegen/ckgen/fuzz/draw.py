@@ -21,6 +21,10 @@ from ckgen.model.backend import Backend
 from ckgen.model.dtype import DType
 from ckgen.model.strategy import Strategy
 
+_TABLED = 0.5
+"""Share of cases that take a signature which has tables: of hundreds few have any."""
+_APART = 0.1
+"""Share of measured M whose multiple is asked: few of these are near a rung."""
 _DECODING = 0.03
 _DRAWN_ALONE: Mapping[type, tuple[float, Callable[[Space, Random], Case]]] = {FmhaSignature: (0.15, fmha_case)}
 """Operations whose cases are not those of GEMMs: their share, and what draws one."""
@@ -41,9 +45,7 @@ def case_of(space: Space, seed: int, index: int) -> Case:
 
 
 def _signature(draw: Draw) -> str:
-    draw.unit = draw.random.choice(draw.space.units)
-    if not draw.unit.tables and draw.chance(0.5):
-        draw.unit = draw.random.choice(draw.space.units)
+    draw.unit = draw.random.choice(draw.space.tabled if draw.chance(_TABLED) else draw.space.units)
     draw.near = draw.random.choice(draw.unit.instances)
     if draw.space.decoding and draw.chance(_DECODING):
         draw.unit, draw.near = draw.random.choice(draw.space.decoding)
@@ -58,8 +60,10 @@ def _signature(draw: Draw) -> str:
 
 
 def _target(draw: Draw) -> str:
-    if draw.measured is not None and draw.chance(0.7):
+    if draw.measured is not None and draw.chance(0.6):
         return str(draw.measured.target)
+    if draw.measured is not None and draw.chance(0.6):
+        return str(draw.random.choice(draw.space.by_arch[draw.measured.target.gfx]))
     archs = draw.near.archs if draw.chance(0.92) else tuple(draw.space.archs)
     arch = draw.random.choice([name for name in archs if name in draw.space.archs])
     flavour = draw.space.archs[arch].fp8_flavour
@@ -108,7 +112,10 @@ def _measured(draw: Draw, axis: str) -> int | None:
     n, k, _ = draw.measured.key
     if axis != "m":
         return n if axis == "n" else k
-    return max(1, draw.random.choice(draw.measured.m) + draw.random.choice((0, 0, 0, -1, 1, -7, 16, 40)))
+    m = draw.random.choice(draw.measured.m)
+    if draw.chance(_APART):
+        return m * 3
+    return max(1, m + draw.random.choice((0, 0, 0, -1, 1, -7, 16, 40)))
 
 
 def _batch(draw: Draw) -> int:

@@ -41,6 +41,11 @@ class Space:
         """Every signature of GEMMs, groups of them and experts that has an instance."""
         return self.units_of(GemmSignature)
 
+    @cached_property
+    def tabled(self) -> tuple[GemmUnit, ...]:
+        """Those of `units` that have tables; all where none has."""
+        return tuple(unit for unit in self.units if unit.tables) or self.units
+
     def units_of(self, signatures: type) -> tuple[Any, ...]:
         """Every signature of a type that has an instance."""
         if signatures not in self._of_type:
