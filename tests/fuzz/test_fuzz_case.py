@@ -29,7 +29,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
 
 @pytest.fixture(scope="module")
 def cases(space: Space) -> list[Case]:
-    return [case_of(space, 8, index) for index in range(6000)]
+    return [case_of(space, 8, index) for index in range(12_000)]
 
 
 def test_text_holds_the_whole_case(cases: list[Case]) -> None:
@@ -98,7 +98,7 @@ def test_edges_are_among_the_cases(cases: list[Case], space: Space) -> None:
     assert {case.data for case in cases} == {*Data}
     drawn = {case.signature for case in cases}
     assert {unit.name for unit in space.units} <= drawn
-    assert sum(bool(case.instance) for case in cases) in range(1500, 3600)
+    assert sum(bool(case.instance) for case in cases) in range(3000, 7200)
     assert {case.route for case in cases} == {*Route} and {0, 16, 48} <= {case.block_m for case in cases}
     groups = [case.groups for case in cases if case.signature.startswith("grouped_gemm_")]
     sizes = {size for each in groups for size in each or ()}
