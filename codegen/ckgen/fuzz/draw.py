@@ -60,10 +60,12 @@ def _signature(draw: Draw) -> str:
 
 
 def _target(draw: Draw) -> str:
-    if draw.measured is not None and draw.chance(0.6):
-        return str(draw.measured.target)
-    if draw.measured is not None and draw.chance(0.6):
-        return str(draw.random.choice(draw.space.by_arch[draw.measured.target.gfx]))
+    if draw.measured is not None:
+        target = draw.measured.target
+        if draw.chance(0.6):
+            return str(target)
+        if draw.chance(0.6):
+            return str(draw.random.choice(draw.space.by_arch[target.gfx]))
     archs = draw.near.archs if draw.chance(0.92) else tuple(draw.space.archs)
     arch = draw.random.choice([name for name in archs if name in draw.space.archs])
     flavour = draw.space.archs[arch].fp8_flavour
