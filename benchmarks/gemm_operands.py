@@ -58,21 +58,27 @@ class Operands:
         """Bytes of B and of its scales."""
         return int(self.b.nbytes + (self.scales[1].nbytes if self.scales else 0))
 
-    def ours(self, ours: Ours, strategy: Strategy = Strategy.ANY) -> tuple[Selected, Body]:
-        """What is selected, and it over all copies of B."""
+    def ours(self, ours: Ours, strategy: Strategy = Strategy.ANY, *, packed: bool = False) -> tuple[Selected, Body]:
+        """What is selected, and it over all copies of B, which are packed ahead where that is asked for."""
         batch, m, n, k = self.product.sizes
         problem = ours.library.problem(self.product.signature, m, n, k, batch=batch, strategy=strategy)
-        weights = [self.b, *(self.b.copy() for _ in range(self.copies - 1))]
-        ready = [ours.ready(problem, self._args(b)) for b in weights]
+        first = self.packed(ours) if packed else self.b
+        weights = [first, *(first.copy() for _ in range(self.copies - 1))]
+        ready = [ours.ready(problem, self._args(b, packed)) for b in weights]
         return ready[0], Body(tuple(_keeping(one, b) for one, b in zip(ready, weights, strict=True)))
 
-    def _args(self, b: npt.NDArray[Any]) -> GemmArgsStruct:
+    def packed(self, ours: Ours) -> npt.NDArray[np.uint8]:
+        """B of a product that is no batch, packed ahead."""
+        _, _, n, k = self.product.sizes
+        return np.frombuffer(ours.library.pack_b(self.product.signature, self.b.view(np.uint8).data, n, k), np.uint8)
+
+    def _args(self, b: npt.NDArray[Any], packed: bool) -> GemmArgsStruct:
         batch, m, n, k = self.product.sizes
         scales = dict(zip(("a_scale", "b_scale"), map(address, self.scales), strict=False))
         return GemmArgsStruct(
             a=address(self.a), b=address(b), c=address(self.c), **scales, a_scale_row_major=1, m=m, n=n, k=k,
             batch=batch, lda=k, ldb=k, ldc=n, batch_stride_a=m * k, batch_stride_b=n * k, batch_stride_c=m * n,
-            alpha=1.0,
+            b_prepacked=packed, alpha=1.0,
         )  # fmt: skip
 
     def peers(self) -> dict[str, Offer]:

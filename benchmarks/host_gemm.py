@@ -1,9 +1,10 @@
 """Plain products on this CPU, shape by shape: what `select` takes against oneDNN through torch, and numpy's BLAS.
 
-    python benchmarks/host_gemm.py [--types bf16,fp32,int8] [--shapes MxNxK,...] [--threads N] [--rounds N] [--quick]
+    python benchmarks/host_gemm.py [--types bf16,fp32,int8] [--shapes MxNxK,...] [--threads N] [--quick] [--packed]
 
 Ours and the peers take turns in one process; figures are medians. B is read as it lies in memory, as the peers read it;
-a peer whose weights are packed ahead is shown, and is not held against ours. The share is that of what this program
+a peer whose weights are packed ahead is shown, and is not held against ours. With --packed both have them packed, and
+peers that read B as it lies are shown. The share is that of what this program
 measures of the machine: of the rate of multiplications on registers or, where B is larger than the last-level cache, of
 the rate at which it can be read, whichever bounds the product. --quick: a few shapes of many kinds; without it also
 those of five models and drawn ones.
@@ -96,7 +97,7 @@ def main() -> None:
         found = []
         if not given.json:
             print(_heading(given.threads, machine))
-        for figure in _figures(run, machine, types, shapes, given.rounds):
+        for figure in _figures(run, machine, types, shapes, given):
             found.append(figure)
             print(_line(figure), file=sys.stderr if given.json else sys.stdout, flush=True)
     if given.json:
@@ -115,6 +116,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of ours and of the peers")
     parser.add_argument("--rounds", type=int, default=9, help="at least; medians are taken over them")
     parser.add_argument("--quick", action="store_true", help=f"{len(QUICK)} shapes")
+    parser.add_argument("--packed", action="store_true", help="B is packed ahead, by ours and by the peers")
     parser.add_argument("--json", action="store_true", help="one JSON document, progress on stderr")
     return parser
 
@@ -169,13 +171,14 @@ def _rate(body: Callable[[], int]) -> float:
     return done / (time.perf_counter() - begin)
 
 
-def _figures(run: Run, machine: Machine, types: list[str], shapes: list[Shape], rounds: int) -> Iterator[Figure]:
+def _figures(run: Run, machine: Machine, types: list[str], shapes: list[Shape],
+             given: argparse.Namespace) -> Iterator[Figure]:  # fmt: skip
     ours = Ours(run, (SIGNATURES[name] for name in types), ("gemm",))
-    effort = Effort(seconds=_PATIENCE, least=rounds, most=rounds, sample=0.01)
+    effort = Effort(seconds=_PATIENCE, least=given.rounds, most=given.rounds, sample=0.01)
     for name in types:
         for m, n, k in shapes:
             operands = Operands(Product(SIGNATURES[name], (1, m, n, k)))
-            selected, body = operands.ours(ours)
+            selected, body = operands.ours(ours, packed=given.packed)
             selected.call()
             operands.check()
             offers = operands.peers()
@@ -183,15 +186,15 @@ def _figures(run: Run, machine: Machine, types: list[str], shapes: list[Shape], 
                 {"": body} | {peer: one for peer, one in offers.items() if isinstance(one, Body)}, effort
             )
             told = {peer: samples.get(peer, one) for peer, one in offers.items()}
-            yield _figure(name, (m, n, k), selected.kernel, samples[""], told, operands.read, machine)
+            held = {peer for peer in samples if peer and (_PACKED in peer) is given.packed and _is_of(peer, name)}
+            yield _figure(name, (m, n, k), selected.kernel, samples[""], told, held, operands.read, machine)
 
 
-def _figure(name: str, shape: Shape, kernel: str, ours: Sample, told: Mapping[str, object], read: int,
+def _figure(name: str, shape: Shape, kernel: str, ours: Sample, told: Mapping[str, object], held: set[str], read: int,
             machine: Machine) -> Figure:  # fmt: skip
     operations = 2.0 * math.prod(shape)
     medians = {peer: one.median for peer, one in told.items() if isinstance(one, Sample)}
-    plain = {peer: seconds for peer, seconds in medians.items() if _PACKED not in peer and _is_of(peer, name)}
-    best = min(plain, key=lambda peer: plain[peer], default="")
+    best = min(held, key=lambda peer: medians[peer], default="")
     shares = {"peak": operations / machine.peaks[name] if machine.peaks[name] else 0.0}
     if read > last_level_cache():
         shares["read"] = read / machine.read
@@ -199,7 +202,7 @@ def _figure(name: str, shape: Shape, kernel: str, ours: Sample, told: Mapping[st
     rates = {peer: operations / medians[peer] / 1e9 if peer in medians else str(one) for peer, one in told.items()}
     return Figure(
         name, "x".join(map(str, shape)), kernel, operations / ours.median / 1e9, rates, best,
-        plain[best] / ours.median if best else None, ours.spread, shares[bound] / ours.median, bound,
+        medians[best] / ours.median if best else None, ours.spread, shares[bound] / ours.median, bound,
     )  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
-import numpy as np
 from gemm_operands import Operands, Product
 from ours import Ours, address, own_library
 from support import Row, Run, main
@@ -32,19 +31,16 @@ def compared(run: Run) -> Iterator[Row]:
     library = own_library(run.folder, "read")
     for name, (text, m) in chosen.items():
         operands = Operands(Product(text, (1, m, _N, _K)))
-        packed = np.frombuffer(ours.library.pack_b(text, operands.b.view(np.uint8).data, _N, _K), np.uint8)
-        problem = ours.library.problem(text, m, _N, _K)
-        args = operands._args(packed)
-        args.b_prepacked = 1
-        selected = ours.ready(problem, args)
+        selected, body = operands.ours(ours, packed=True)
         selected.call()
         operands.check()
-        body, shape = Body((selected.call,)), operands.product.shape
+        shape = operands.product.shape
         if run.wants(name):
             plain = {"plain B": operands.ours(ours)[1]}
             peers = plain | operands.peers()
             yield run.measure(name, f"prepacked product, {text}", shape, body, peers, kernel=selected.kernel)
         if m == 1 and run.wants(f"{name}-read"):
+            packed = operands.packed(ours)
             whole = packed.nbytes // _MIB * _MIB
             at, count = ctypes.c_void_p(address(packed)), ctypes.c_int64(whole)
             reader = {"a loop that only reads": Body((lambda at=at, count=count: library.bench_read(at, count),))}

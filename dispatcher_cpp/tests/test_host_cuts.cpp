@@ -118,7 +118,8 @@ TEST(HostCuts, ADepthOfFp32IsAsManyWordsOfNarrowerTypes) {
   };
   for (const Row& x : {Row{Isa::x86_64_v3, 6, 16, DType::fp16, 60}, Row{Isa::x86_64_v3, 6, 16, DType::int8, 120},
                        Row{Isa::x86_64_v4, 8, 32, DType::bf16, 60}, Row{Isa::x86_64_v4_bf16, 8, 32, DType::bf16, 120},
-                       Row{Isa::x86_64_amx, 8, 32, DType::bf16, 120}, Row{Isa::x86_64_amx, 16, 32, DType::bf16, 60}}) {
+                       Row{Isa::x86_64_amx, 8, 32, DType::bf16, 120}, Row{Isa::x86_64_amx, 16, 32, DType::bf16, 60},
+                       Row{Isa::x86_64_amx, 8, 32, DType::int8, 240}, Row{Isa::x86_64_amx, 32, 32, DType::int8, 60}}) {
     if (table_for(x.isa) == nullptr) continue;
     SCOPED_TRACE(testing::Message() << isa_name(x.isa) << " " << name(x.type) << " " << x.mr);
     EXPECT_EQ(host_blocking(traits_of(x.type, x.type), {x.isa, x.mr, x.nr, 40, 50, 60, 0}, 70).kc, x.kc);
@@ -153,15 +154,18 @@ TEST(HostCuts, PanelsAreOfTheKindThatTheTypesAllow) {
 
 TEST(HostCuts, TilesStandBehindTheKernelsOfTheLevelBelowAndAreNotMixedWithThem) {
   const IsaTable& amx = *table_for(Isa::x86_64_amx);
-  const auto bf16 = static_cast<int>(PackKind::bf16), f32 = static_cast<int>(PackKind::f32);
+  const auto f32 = static_cast<int>(PackKind::f32);
   EXPECT_EQ(amx.menu[f32].kernels, kIsaV4Bf16.menu[f32].kernels);
-  ASSERT_EQ(amx.menu[bf16].count, kIsaV4Bf16.menu[bf16].count + 2);
-  EXPECT_EQ(amx.menu[bf16].kernels[0].run, kIsaV4Bf16.menu[bf16].kernels[0].run);
-  for (const int m : {1, 16, 17, 33, 48}) {
-    const MicroKernel* tile = pick_micro(amx.menu[bf16], 32, 32, m);
-    EXPECT_EQ(tile->grain, kGrain) << m;
-    EXPECT_EQ(tile->mr, m == 1 || m == 16 ? 16 : 32) << m;
-    EXPECT_EQ(pick_micro(amx.menu[bf16], 14, 32, m)->grain, 1) << m;
+  for (const PackKind kind : {PackKind::bf16, PackKind::i8}) {
+    const IsaTable::Menu &menu = amx.menu[static_cast<int>(kind)], &below = kIsaV4Bf16.menu[static_cast<int>(kind)];
+    ASSERT_EQ(menu.count, below.count + 2);
+    EXPECT_EQ(menu.kernels[0].run, below.kernels[0].run);
+    for (const int m : {1, 16, 17, 33, 48}) {
+      const MicroKernel* tile = pick_micro(menu, 32, 32, m);
+      EXPECT_EQ(tile->grain, kGrain) << m;
+      EXPECT_EQ(tile->mr, m == 1 || m == 16 ? 16 : 32) << m;
+      EXPECT_EQ(pick_micro(menu, 14, 32, m)->grain, 1) << m;
+    }
   }
 }
 
@@ -203,6 +207,35 @@ TEST(HostCuts, PanelsOfTilesHaveRowsOfWholeGrains) {
       for (int r = 0; r < kMr; ++r) {
         const int expected = r < kRows - 2 && k < kK ? a[(r + 2) * kLd + k + 6] : 0;
         ASSERT_EQ(panel->words[k / 32][r][k % 32], expected) << k_contiguous << " row " << r << " k " << k;
+      }
+  }
+}
+
+// Signed as they are in memory, whatever other kernels of int8 add to A.
+TEST(HostCuts, PanelsOfTilesHaveBytesAsTheyAre) {
+  if (!isa_available(Isa::x86_64_v4_bf16)) GTEST_SKIP() << cpu_brand();
+  const IsaTable& amx = *table_for(Isa::x86_64_amx);
+  constexpr int kRows = 19, kK = 77, kLd = 96, kMr = 32, kGrains = 2;
+  std::vector<std::int8_t> a(kRows * kLd), turned(kLd * kRows);
+  for (int r = 0; r < kRows; ++r)
+    for (int k = 0; k < kLd; ++k) {
+      a[r * kLd + k] = static_cast<std::int8_t>(37 * r + k);
+      turned[k * kRows + r] = a[r * kLd + k];
+    }
+  struct alignas(64) Panel {
+    std::int8_t words[kGrains][kMr][4 * kGrain];
+  };
+  for (const bool k_contiguous : {true, false}) {
+    const auto panel = std::make_unique<Panel>();
+    std::memset(panel.get(), 0x55, sizeof(Panel));
+    PackSource source = make_pack_source(PackKind::i8, DType::int8, k_contiguous ? a.data() : turned.data(),
+                                         k_contiguous ? kLd : kRows, k_contiguous, false);
+    source.is_a = true;
+    amx.pack_tiles(source, 2, kRows - 2, kMr, 6, kK, panel.get());
+    for (int k = 0; k < kGrains * 4 * kGrain; ++k)
+      for (int r = 0; r < kMr; ++r) {
+        const int expected = r < kRows - 2 && k < kK ? a[(r + 2) * kLd + k + 6] : 0;
+        ASSERT_EQ(panel->words[k / 64][r][k % 64], expected) << k_contiguous << " row " << r << " k " << k;
       }
   }
 }

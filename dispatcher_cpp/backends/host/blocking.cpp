@@ -11,14 +11,15 @@ namespace host {
 namespace {
 
 #if CKGEN_HOST_X86_64_AMX
-// The table of v4_bf16 with tiles behind its menu of bf16; made by portable code, which any CPU may run.
+// The table of v4_bf16 with tiles behind its menus of bf16 and int8; made by portable code, which any CPU may run.
 struct WithTiles {
   static constexpr int kMost = 24;
-  MicroKernel bf16[kMost];
+  MicroKernel bf16[kMost], i8[kMost];
   IsaTable table;
 
-  WithTiles() noexcept : bf16{}, table(kIsaV4Bf16) {
+  WithTiles() noexcept : bf16{}, i8{}, table(kIsaV4Bf16) {
     append(table.menu[static_cast<int>(PackKind::bf16)], kAmx.bf16, bf16);
+    append(table.menu[static_cast<int>(PackKind::i8)], kAmx.i8, i8);
     table.pack_tiles = kAmx.pack_tiles;
   }
   static void append(IsaTable::Menu& menu, const IsaTable::Menu& more, MicroKernel* all) noexcept {

@@ -1,8 +1,8 @@
 // Register tiles of AMX: 16 rows of A by 16 words of K, times 16 words by 16 columns of B, into 16 x 16 sums.
 //
 // Only this file is compiled with tile instructions; all else that such a CPU runs is of the level below
-// (blocking.cpp). Sums are in the order of K, pairs of bf16 one after the other, subnormal numbers being 0 (Intel's
-// manual, TDPBF16PS).
+// (blocking.cpp). Sums of bf16 are in the order of K, pairs one after the other, subnormal numbers being 0 (Intel's
+// manual, TDPBF16PS); those of int8 are exact (TDPBSSD).
 #define CKGEN_HOST_LEVEL 5
 #include "backends/host/isa_table.hpp"
 #include "backends/host/isa_transpose.hpp"
@@ -32,10 +32,17 @@ struct alignas(64) TileConfig {
 };
 constexpr TileConfig kWhole{kGrain};
 
-// Tile numbers are part of an instruction, so that products are written out. The asm of GCC's tile intrinsics does not
-// say that it reads memory: what is stored before stays before.
-template <int MR>
-void micro_bf16(const MicroCall& call) {
+// c += a * b. Tile numbers are part of an instruction, so that products are written out.
+#define CKGEN_ADD_PRODUCT(c, a, b)    \
+  if constexpr (KIND == PackKind::i8) \
+    _tile_dpbssd(c, a, b);            \
+  else                                \
+    _tile_dpbf16ps(c, a, b)
+
+// The asm of GCC's tile intrinsics does not say that it reads memory: what is stored before stays before.
+template <PackKind KIND, int MR>
+void micro(const MicroCall& call) {
+  static_assert(KIND == PackKind::bf16 || KIND == PackKind::i8);
   constexpr bool kTwoRows = MR == 2 * kRows;
   static_assert(kTwoRows || MR == kRows);
   const std::int64_t words = call.words, ld = call.ld;
@@ -62,13 +69,13 @@ void micro_bf16(const MicroCall& call) {
     for (; k < end; k += step, a += MR * 64) {
       _tile_loadd(6, left + k * 64, 64);
       _tile_loadd(4, a, 64);
-      _tile_dpbf16ps(0, 4, 6);
+      CKGEN_ADD_PRODUCT(0, 4, 6);
       _tile_loadd(7, right + k * 64, 64);
-      _tile_dpbf16ps(1, 4, 7);
+      CKGEN_ADD_PRODUCT(1, 4, 7);
       if constexpr (kTwoRows) {
         _tile_loadd(5, a + kTileBytes, 64);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        CKGEN_ADD_PRODUCT(2, 5, 6);
+        CKGEN_ADD_PRODUCT(3, 5, 7);
       }
     }
     _tile_stored(0, c, ld * 4);
@@ -83,28 +90,33 @@ void micro_bf16(const MicroCall& call) {
   __asm__ volatile("" ::: "memory");
 }
 
+#undef CKGEN_ADD_PRODUCT
+
 bool are_words_in_place(const PackSource& s) {
-  return s.k_contiguous && !s.preshuffled && !s.prepacked && s.op == OperandOp::none && s.kind == PackKind::bf16 &&
-         s.type == DType::bf16;
+  const DType as_it_is = s.kind == PackKind::i8 ? DType::int8 : DType::bf16;
+  return s.k_contiguous && !s.preshuffled && !s.prepacked && s.op == OperandOp::none && s.type == as_it_is;
 }
 
 // Rows [p0, p0 + count) x k [k0, k0 + length) as [words / kGrain][width][kGrain], where the words lie so in memory.
 void copy_rows(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                std::int64_t length, unsigned char* panel) {
+  const std::int64_t size = 4 / elements_per_word(s.kind), bytes = length * size;
   for (std::int64_t r = 0; r < width; ++r) {
     const unsigned char* row = nullptr;
-    if (r < count) row = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * 2;
+    if (r < count) row = s.base + ((s.rows == nullptr ? p0 + r : std::int64_t{s.rows[p0 + r]}) * s.ld + k0) * size;
     unsigned char* to = panel + r * 64;
-    for (std::int64_t k = 0; k < length; k += 2 * kGrain, to += width * 64) {
-      const std::int64_t left = row == nullptr ? 0 : length - k;
-      const __mmask32 take = left >= 32 ? 0xffffffffU : static_cast<__mmask32>((std::uint64_t{1} << left) - 1);
-      _mm512_store_si512(to, _mm512_maskz_loadu_epi16(take, row == nullptr ? panel : row + k * 2));
+    for (std::int64_t done = 0; done < bytes; done += 64, to += width * 64) {
+      const std::int64_t left = row == nullptr ? 0 : bytes - done;
+      const __mmask64 take = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+      _mm512_store_si512(to, _mm512_maskz_loadu_epi8(take, row == nullptr ? panel : row + done));
     }
   }
 }
 
-void pack_tiles(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+void pack_tiles(const PackSource& source, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                 std::int64_t length, void* panel) {
+  PackSource s = source;
+  s.is_a = false;  // the instruction takes signed bytes on both sides
   auto* out = static_cast<unsigned char*>(panel);
   if (are_words_in_place(s)) return copy_rows(s, p0, count, width, k0, length, out);
   const std::int64_t step = std::int64_t{kGrain} * elements_per_word(s.kind);
@@ -120,15 +132,18 @@ void pack_tiles(const PackSource& s, std::int64_t p0, std::int64_t count, int wi
     }
 }
 
-constexpr MicroKernel kBf16[] = {{16, 32, &micro_bf16<16>, kGrain}, {32, 32, &micro_bf16<32>, kGrain}};
+template <PackKind KIND>
+constexpr MicroKernel kTiles[] = {{16, 32, &micro<KIND, 16>, kGrain}, {32, 32, &micro<KIND, 32>, kGrain}};
 
 }  // namespace
 
-static_assert(begin_with(x86_64_amx_f32, x86_64_v4_bf16_f32, 0) && begin_with(x86_64_amx_int8, x86_64_v4_bf16_int8, 0));
-static_assert(begin_with(x86_64_amx_bf16, x86_64_v4_bf16_bf16, 2));
-static_assert(are_last_of(x86_64_amx_bf16, kBf16));
+static_assert(begin_with(x86_64_amx_f32, x86_64_v4_bf16_f32, 0));
+static_assert(begin_with(x86_64_amx_int8, x86_64_v4_bf16_int8, 2) &&
+              are_last_of(x86_64_amx_int8, kTiles<PackKind::i8>));
+static_assert(begin_with(x86_64_amx_bf16, x86_64_v4_bf16_bf16, 2) &&
+              are_last_of(x86_64_amx_bf16, kTiles<PackKind::bf16>));
 
-constinit const AmxKernels kAmx = {{kBf16, 2}, &pack_tiles};
+constinit const AmxKernels kAmx = {{kTiles<PackKind::bf16>, 2}, {kTiles<PackKind::i8>, 2}, &pack_tiles};
 
 }  // namespace host
 }  // namespace v1

@@ -20,7 +20,7 @@ enum class PackKind : std::uint8_t {
   f32,   // one fp32; fp32 FMA
   i16,   // two int16 widened from int8; exact int32 sums
   bf16,  // two bf16; dot product into fp32
-  i8,    // four int8, those of A with 128 added at levels with VNNI; exact int32 sums
+  i8,    // four int8, those of A with 128 added at levels with VNNI, but for tiles; exact int32 sums
 };
 inline constexpr int kPackKinds = 4;
 constexpr int elements_per_word(PackKind kind) noexcept {
@@ -226,7 +226,7 @@ struct Fp32Kernels {
 
 // What tile instructions add to the level below.
 struct AmxKernels {
-  IsaTable::Menu bf16;
+  IsaTable::Menu bf16, i8;
   PackFn pack_tiles;
 };
 
