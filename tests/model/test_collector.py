@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ckgen.model.collector import collector_paused
+from ckgen.model import collector
+from ckgen.model.collector import collector_paused, keep_what_is_made
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +16,19 @@ def collector_stays_as_it_was() -> Iterator[None]:
     enabled = gc.isenabled()
     yield
     (gc.enable if enabled else gc.disable)()
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_only_a_command_looks_never_again_at_what_it_made(keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_keeps", False)
+    if keeps:
+        keep_what_is_made()
+    gc.enable()
+    before = gc.get_freeze_count()
+    with collector_paused():
+        made = [[number] for number in range(1000)]
+    assert len(made) == 1000
+    assert (gc.get_freeze_count() >= before + 1000) is keeps
 
 
 @pytest.mark.parametrize("enabled", [True, False])

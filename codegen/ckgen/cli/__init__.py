@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ckgen.cli.groups import Entry, RootGroup
+from ckgen.model.collector import keep_what_is_made
 from ckgen.version import __version__
 
 __all__ = ["cli", "main"]
@@ -58,5 +59,6 @@ def cli(config: str | None) -> None:
 
 def main() -> int:
     """The entry point; leaves by SystemExit with the command's exit code."""
+    keep_what_is_made()
     cli.main(prog_name="ckgen")
     return 0
