@@ -68,7 +68,7 @@ def test_a_parent_without_exceptions_compiles_the_library(tmp_path: Path) -> Non
     flags = ("-DCMAKE_CXX_FLAGS=-fno-exceptions -O0", f"-DCKGEN_SOURCE_DIR={cpp_build.ROOT}")
     done = cpp_build.configure(CONSUMERS / "add_subdirectory", folder, *flags)
     assert done.returncode == 0, done.stdout
-    catches = "ckgen/dispatcher_cpp/CMakeFiles/ckgen_dispatcher_objects.dir/Unity/unity_registry_cxx.cxx.o"
+    catches = "ckgen/dispatcher_cpp/CMakeFiles/ckgen_dispatcher_objects.dir/units/registry.cpp.o"
     done = cpp_build.build(folder, "--target", catches)
     assert done.returncode == 0, done.stdout
 

@@ -55,7 +55,7 @@ def test_the_c_header_is_c_and_cpp() -> None:
 def test_nothing_of_the_library_runs_before_main() -> None:
     archive = dispatcher_archive()
     sections = _sections(archive)
-    assert "unity_select_cxx.cxx.o" in sections
+    assert "select.cpp.o" in sections
     assert [line for line in sections.splitlines() if any(name in line for name in RUN_BEFORE_MAIN)] == []
 
 
