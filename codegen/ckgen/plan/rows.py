@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, islice
@@ -91,6 +91,10 @@ class RowContext:
             self._asked[target] = any(one.concerns(target) for one in self.targets)
         return self._asked[target]
 
+    def is_wanted(self, entry: Entry) -> bool:
+        """Whether its target is asked for."""
+        return entry.row.target is not None and self.is_asked(entry.row.target)
+
     def shared(self, text: str) -> str:
         """The text, one object for equal ones while few differ: most reasons are those of many rows."""
         return self._texts.setdefault(text, text) if len(self._texts) < MOST_TEXTS else self._texts.get(text, text)
@@ -133,12 +137,15 @@ class RowContext:
 
 
 def examined(context: RowContext, rows: Iterable[Row]) -> list[Entry]:
-    """All that is known of the rows together, in the order given; errors are added to `context.findings`."""
+    """All that is known of the rows together, in the order given; errors are added to `context.findings`.
+
+    Of rows of other targets only whether they are wrong.
+    """
     entries = [examine(context, row) for row in rows]
     set_keys(context, entries)
     rivals = _Rivals(context, entries)
     _find_invalid(context, rivals)
-    _find_best(context, entries, rivals)
+    _find_best(context, filter(context.is_wanted, entries), rivals)
     for entry in entries:
         entry.keys = ()  # they take as much room as the rest of an entry, and nothing asks for them again
     return entries
@@ -159,7 +166,8 @@ def examine(context: RowContext, row: Row) -> Entry:
         return Entry(row, (), -1, generated, kernel, invalid=wrong.code)
     by_default = own.is_by_default(row)
     entry = Entry(row, signatures, number, generated, kernel, by_default, own.table_kernel(row))
-    entry.refused = _refusal(context, entry)
+    if context.is_wanted(entry):
+        entry.refused = _refusal(context, entry)
     return entry
 
 
@@ -264,7 +272,7 @@ def _find_invalid(context: RowContext, rivals: _Rivals) -> None:
     context.findings += listed.values()
 
 
-def _find_best(context: RowContext, entries: Sequence[Entry], rivals: _Rivals) -> None:
+def _find_best(context: RowContext, entries: Iterable[Entry], rivals: _Rivals) -> None:
     """Per key the row that answers: the least in rank, of equal ones the first."""
     best = rivals.best(context.meanings.rank)
     for entry in entries:
