@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,50 @@ from ckgen_emulator.fmha.shipped_backward import shipped_backward_cases
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.host_unit import Call, address
 from ckgen_emulator.production import attention_backward
+from ckgen_emulator.production.slots import F32, U32, Arguments, Pointer
 from ckgen_emulator.production.wheel import KernelFile
 
 pytestmark = pytest.mark.amd
 
 PADDED, OWN = "bwd_hd64_bf16_causal_br_a32_rtne_pssk", "bwd_hd192_hd128_bf16_a32_pssk_own"
+GROUP = "bwd_hd64_bf16_causal_br_a32_rtne_pssk_group"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupArguments(Arguments):
+    """As AMD's host code packs those of sequences one after the other; strides in bytes. Eight bytes each."""
+
+    dq: Pointer = None
+    dk: Pointer = None
+    dv: Pointer = None
+    q: Pointer = None
+    k: Pointer = None
+    v: Pointer = None
+    dout: Pointer = None
+    lse: Pointer = None
+    delta: Pointer = None
+    seqstart_q: Pointer = None
+    seqstart_k: Pointer = None
+    padded_seqstart_q: Pointer = None
+    padded_seqstart_k: Pointer = None
+    scale: F32 = 0.0
+    log2e: F32 = 0.0
+    ratio: U32 = 0
+    head_lse: U32 = 0
+    all_keys: U32 = 0
+    head_q: U32 = 0
+    row_q: U32 = 0
+    head_k: U32 = 0
+    row_k: U32 = 0
+    head_v: U32 = 0
+    row_v: U32 = 0
+    head_dout: U32 = 0
+    row_dout: U32 = 0
+    head_dk: U32 = 0
+    row_dk: U32 = 0
+    head_dv: U32 = 0
+    row_dv: U32 = 0
+    size: U32 = 0
 
 
 def kernel_of(name: str) -> AsmFmhaKernel:
@@ -89,9 +130,30 @@ def test_calls_are_those_of_amds_host_code(name: str) -> None:
     assert workspace.size == -(-sums // 256) * 256 + 2 * 2 * 33 * 4 and delta.size == 2 * 2 * 33 and dq.size
 
 
+def test_a_call_for_sequences_one_after_the_other_is_that_of_amds_host_code() -> None:
+    """Heads of the sums and of delta are as many rows apart as lse's; no kernel reads the number of all keys."""
+    kernel = kernel_of(GROUP)
+    problem = FmhaProblem((33, 0, 5), (450, 3, 0), 2, 2, 64, 64, data=Data.RANDOM)
+    shape, given, _, _ = backward_data(kernel.signatures[0], problem)
+    sums = 2 * 38 * 64 * 4
+    workspace = np.zeros(partial_bytes(library(GROUP), shape, SplitOf(instance_of(GROUP))), np.uint8)
+    found = call(GROUP, shape, dict(given), workspace)
+    assert (found.symbol, found.grid, found.block) == (kernel.symbol, (2, 2, 3), (256, 1, 1))
+    tensors: dict[str, Any] = {name: given[name] for name in ("dk", "dv", "q", "k", "v", "dout", "lse")}
+    for name in ("q", "k", "v", "dout", "dk", "dv"):
+        row, head, _ = given[f"{name}_strides"]
+        tensors |= {f"head_{name}": 2 * head, f"row_{name}": 2 * row}
+    starts = {f"{padded}seqstart_{of}": given[f"seqstart_{of}"] for of in "qk" for padded in ("", "padded_")}
+    factors = {"scale": given["scale"], "log2e": math.log2(math.e), "ratio": 1, "head_lse": 4 * 38, "size": 64}
+    room = {"dq": workspace, "delta": workspace[-(-sums // 256) * 256 :]}
+    assert found.args == GroupArguments(**tensors, **starts, **factors, **room).pack(slot=8)
+    assert workspace.size == -(-sums // 256) * 256 + 2 * 38 * 4
+
+
 @pytest.mark.cpp
 @pytest.mark.parametrize(
-    ("name", "cases", "findings"), [(PADDED, slice(1, 4), ()), (OWN, slice(1, 2), ("uninitialised",))]
+    ("name", "cases", "findings"),
+    [(PADDED, slice(2, 4), ()), (OWN, slice(1, 2), ("uninitialised",)), (GROUP, slice(1, 3), ())],
 )
 def test_gradients_are_within_their_bounds(
     name: str, cases: slice, findings: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
@@ -105,6 +167,22 @@ def test_gradients_are_within_their_bounds(
     for problem, found in zip(problems, dispatched(instance, arch, problems, where, context(), seed=1), strict=True):
         assert found.instance == instance.name and found.right and found.findings == findings, problem
         assert [launch["kernel"] for launch in found.launches] == symbols, problem
+
+
+@pytest.mark.cpp
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name, kernel in asm_fmha_kernels().items() if kernel.goes_back])
+def test_all_problems_of_every_kernel_are_right_in_several_orders(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    instance, problems, where = (
+        instance_of(name),
+        shipped_backward_cases(kernel_of(name)),
+        tmp_path_factory.getbasetemp(),
+    )
+    for seed in (0, 2):
+        ran = dispatched(instance, instance.archs[0], problems, runtime(where), context(), seed=seed)
+        assert [problem for problem, found in zip(problems, ran, strict=True) if not found.right] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-// The arguments of AMD's kernels of attention's gradients, in their two forms. C++17, no HIP.
+// The arguments of AMD's kernels of attention's gradients, in their three forms. C++17, no HIP.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,12 @@ namespace ckgen::asm_host {
 
 inline constexpr float kLog2E = 1.4426950408889634F;
 
-/// Of the workspace: fp32 sums of dQ and delta, both [batch][heads][rows] without gaps.
+/// Of the workspace: fp32 sums of dQ and delta, both [batch][heads][rows] without gaps, or [heads][rows] where `rows`
+/// are those of sequences one after the other.
 struct BackwardTensors {
   void* dq;
   const void* delta;
+  std::int64_t rows;
 };
 
 /// An argument of eight bytes.
@@ -24,12 +26,11 @@ struct alignas(8) HalfSlot {
   T value{};
 };
 
-/// How both begin.
+/// How all begin.
 template <template <class> class Of>
 struct BackwardOperands {
   Of<void*> dq, dk, dv;
   Of<const void*> q, k, v, dout, lse, delta;
-  Of<float> scale, log2_e;
 
   void set(const FmhaArgs& a, const BackwardTensors& room) noexcept {
     dq.value = room.dq;
@@ -41,7 +42,16 @@ struct BackwardOperands {
     dout.value = a.dout;
     lse.value = a.lse;
     delta.value = room.delta;
-    scale.value = a.scale;
+  }
+};
+
+/// Of the scores, whose exponents are those of 2.
+template <template <class> class Of>
+struct BackwardFactors {
+  Of<float> scale, log2_e;
+
+  void set(float of_scores) noexcept {
+    scale.value = of_scores;
     log2_e.value = kLog2E;
   }
 };
@@ -58,9 +68,20 @@ struct BackwardStrides {
   }
 };
 
+/// Those of sequences one after the other.
+struct GroupStrides {
+  HalfSlot<std::uint32_t> head, row;
+
+  void set(const FmhaStrides& of) noexcept {
+    head.value = narrow(2 * of.head);
+    row.value = narrow(2 * of.row);
+  }
+};
+
 /// Of kernels for gfx942, and of those that were compiled again for gfx950. Rows of lse and delta have no gaps.
 struct PaddedBackwardArguments {
   BackwardOperands<HalfSlot> operands;
+  BackwardFactors<HalfSlot> factors;
   HalfSlot<std::uint32_t> heads_per_kv;
   HalfSlot<std::uint32_t> q_length, k_length;
   HalfSlot<std::uint32_t> hdim;
@@ -70,6 +91,7 @@ struct PaddedBackwardArguments {
   static PaddedBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room) noexcept {
     PaddedBackwardArguments to;
     to.operands.set(a, room);
+    to.factors.set(a.scale);
     to.heads_per_kv.value = narrow(x.heads_q / x.heads_k);
     to.q_length.value = narrow(x.seqlen_q);
     to.k_length.value = narrow(x.seqlen_k);
@@ -86,9 +108,42 @@ struct PaddedBackwardArguments {
 };
 static_assert(sizeof(PaddedBackwardArguments) == 34 * 8);
 
-/// Of gfx950's own. Starts are of sequences one after the other, masks of windows: of neither kind here.
+/// Of the same kernels for sequences one after the other. Lengths are differences of starts, rows are found by the
+/// padded starts; heads of dQ and delta are as far apart as lse's are. No kernel reads how many keys there are in all.
+struct GroupBackwardArguments {
+  BackwardOperands<HalfSlot> operands;
+  HalfSlot<const std::int32_t*> q_starts, k_starts, q_padded_starts, k_padded_starts;
+  BackwardFactors<HalfSlot> factors;
+  HalfSlot<std::uint32_t> heads_per_kv;
+  HalfSlot<std::uint32_t> lse_head;
+  HalfSlot<std::uint32_t> all_keys;
+  GroupStrides q, k, v, dout, dk, dv;
+  HalfSlot<std::uint32_t> hdim;
+
+  static GroupBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room) noexcept {
+    GroupBackwardArguments to;
+    to.operands.set(a, room);
+    to.q_starts.value = to.q_padded_starts.value = a.seqstart_q;
+    to.k_starts.value = to.k_padded_starts.value = a.seqstart_k;
+    to.factors.set(a.scale);
+    to.heads_per_kv.value = narrow(x.heads_q / x.heads_k);
+    to.lse_head.value = narrow(4 * room.rows);
+    to.q.set(a.q_strides);
+    to.k.set(a.k_strides);
+    to.v.set(a.v_strides);
+    to.dout.set(a.dout_strides);
+    to.dk.set(a.dk_strides);
+    to.dv.set(a.dv_strides);
+    to.hdim.value = narrow(x.hdim_q);
+    return to;
+  }
+};
+static_assert(sizeof(GroupBackwardArguments) == 31 * 8);
+
+/// Of gfx950's own. Starts are of sequences one after the other; masks of windows are of no kernel here.
 struct OwnBackwardArguments {
   BackwardOperands<Slot> operands;
+  BackwardFactors<Slot> factors;
   Slot<std::uint32_t> q_length;
   Slot<std::uint32_t> k_tile;
   BackwardStrides<Slot> q;
@@ -111,6 +166,7 @@ struct OwnBackwardArguments {
                                  std::uint32_t keys) noexcept {
     OwnBackwardArguments to;
     to.operands.set(a, room);
+    to.factors.set(a.scale);
     to.q_length.value = to.longest_q.value = narrow(x.seqlen_q);
     to.k_tile.value = narrow(2 * a.k_strides.row * keys);
     to.q.set(a.q_strides);
@@ -126,7 +182,9 @@ struct OwnBackwardArguments {
     to.dk_head.value = narrow(2 * a.dk_strides.head);
     to.dk_batch.value = narrow(2 * a.dk_strides.batch);
     to.dv.set(a.dv_strides);
-    to.lse_head.value = narrow(4 * x.seqlen_q);
+    to.lse_head.value = narrow(4 * room.rows);
+    to.q_starts.value = to.q_padded_starts.value = a.seqstart_q;
+    to.k_starts.value = to.k_padded_starts.value = a.seqstart_k;
     return to;
   }
 };

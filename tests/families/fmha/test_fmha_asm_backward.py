@@ -32,8 +32,8 @@ GFX942, GFX950 = Target("gfx942", 304), Target("gfx950", 256)
 @cache
 def plan() -> GenerationPlan:
     sets = kernel_set_files(Path("asm"), ("fmha",))
-    names = ("fmha_bf16_bwd", "fmha_bf16_bwd_masked", "fmha_fp16_bwd", "fmha_fp16_bwd_masked")
-    return plan_of(targets=(GFX942, GFX950), ops=frozenset({"fmha"}), signatures=names, kernel_sets=sets)
+    names = [f"fmha_{of}_bwd{more}" for of in ("bf16", "fp16") for more in ("", "_masked", "_varlen", "_varlen_masked")]
+    return plan_of(targets=(GFX942, GFX950), ops=frozenset({"fmha"}), signatures=tuple(names), kernel_sets=sets)
 
 
 def problem(**sizes: object) -> FmhaShape:
@@ -54,9 +54,9 @@ def test_no_two_kernels_of_an_arch_share_a_name_or_a_symbol() -> None:
     """gfx942 and gfx950 have kernels of one symbol with other tiles and arguments."""
     assert len(KERNELS) == len({one.config.name for one in KERNELS})
     assert len(KERNELS) == len({(one.symbol, arch) for one in KERNELS for arch in one.archs})
-    assert all(
-        {one.kernarg for one in kernel.objects} == {704 if kernel.has_own_arguments else 272} for kernel in KERNELS
-    )
+    for kernel in KERNELS:
+        of_form = 704 if kernel.has_own_arguments else 248 if kernel.varlen else 272
+        assert {one.kernarg for one in kernel.objects} == {of_form}
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.config.name)
@@ -66,7 +66,9 @@ def test_what_each_asks(kernel: object) -> None:
     asked = constraints_of(signature, found.config)
     assert (asked.m0, asked.n0) == (found.config.tile.k, found.config.tile.m) and asked.m0 < asked.n0
     assert (asked.hdim_q, asked.hdim_v) == (found.hdim_q, found.hdim_v)
-    assert asked.needs_keys and asked.unordered_dq and asked.max_group == 1 and not asked.sink_tokens
+    assert asked.unordered_dq and asked.max_group == 1 and not asked.sink_tokens
+    assert signature.traits.varlen == ("_group" in found.config.name)
+    assert asked.needs_keys == asked.takes_gaps_q == (not signature.traits.varlen)
     assert asked.causal_only == signature.traits.masked == ("causal_br" in found.config.name)
 
 
@@ -80,7 +82,7 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
     text = render_device_unit(stages)
     symbols = [code.symbol(variant) for variant in code.all_variants()]
     assert symbols[0] == kernel.symbol and (unit.symbols, stages.symbols) == ((symbols[0],), tuple(symbols[1:]))
-    assert all(text.count(one) == 1 for one in symbols[1:]) and "DType::fp16" in text and "_Float16" in text
+    assert all(text.count(one) == 1 for one in symbols[1:]) and "DType::fp16" in text
     for variant in code.all_variants():
         demands = code.expected("gfx950", variant)
         assert bool(demands.steps) == (demands.lds_bytes > 0) == (variant == ShippedVariant())
@@ -88,7 +90,7 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
         instance, "gfx950", ShippedVariant()
     )
     host = render_device_unit(code.host_unit({"gfx950": code.all_variants()}))
-    assert f'"{kernel.symbol}"' in host and "16, 256, 256, ckgen::DType::fp16, false, true" in host
+    assert f'"{kernel.symbol}"' in host and "16, 256, 256, ckgen::DType::fp16, false, false, true" in host
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,17 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
         ("fp16_bwd", GFX950, {}, ["bwd_hd128_fp16_a32_psskddv_own"]),
         ("bf16_bwd", GFX950, {"hdim_q": 192}, ["bwd_hd192_hd128_bf16_a32_pssk_own"]),
         ("bf16_bwd", GFX950, {"hdim_q": 192, "hdim_v": 192}, ["bwd_hd192_bf16_a32_rtne_psskddv_recompile"]),
+        ("bf16_bwd_varlen", GFX942, {"seqlen_k": 0}, ["bwd_hd128_bf16_a32_rtne_pssk_group"]),
+        ("bf16_bwd_varlen_masked", GFX942, {"total_q": 5000}, ["bwd_hd128_bf16_causal_br_a32_rtne_pssk_group"]),
+        ("fp16_bwd_varlen", GFX950, {}, ["bwd_hd128_fp16_a32_psskddv_group_own"]),
+        (
+            "bf16_bwd_varlen_masked",
+            GFX950,
+            {"hdim_q": 64, "hdim_v": 64},
+            ["bwd_hd64_bf16_causal_br_a32_rtne_pssk_group_recompile"],
+        ),
+        ("bf16_bwd_varlen", GFX942, {"gaps_q": True}, []),
+        ("bf16_bwd_varlen_masked", GFX950, {}, []),
         ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT, "seqlen_q": 4000}, []),
         ("bf16_bwd_masked", GFX942, {"window_left": 7}, []),
         ("bf16_bwd_masked", GFX942, {"sink_tokens": 4}, []),
@@ -113,7 +126,7 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
     ],
 )
 def test_which_problems_they_take(signature: str, target: Target, sizes: dict[str, object], kernels: list[str]) -> None:
-    """Batches of equal heads of the kernel's own size, masks that are causal and end at the last key."""
+    """Heads of the kernel's own size that nobody shares, masks that are causal and end at the last key."""
     assert taken(signature, target, **sizes) == kernels
 
 

@@ -1,8 +1,8 @@
 """Attention kernels that AMD ships as code objects: asm_kernels.json, with what their names say.
 
-A forward kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to
-even, or away from zero. Those of other names round to even. A backward kernel with `br` has a mask that ends at the
-last key; one that was compiled for gfx942 first says `recompile`, and `own` ends the names of those that were not.
+A kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to even, or
+away from zero. Those of other names round to even. A backward kernel with `br` has a mask that ends at the last key;
+one that was compiled for gfx942 first says `recompile`, and `own` ends the names of those that were not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORWARD_NAME = re.compile(
 )
 BACKWARD_NAME = re.compile(
     r"bwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_(?P<type>bf16|fp16)"
-    r"(?:(?P<causal>_causal_br)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_recompile)?|_a32_pssk(?:ddv)?_own)$"
+    r"(?:(?P<causal>_causal_br)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_group)?(?:_recompile)?|_a32_pssk(?:ddv)?(?:_group)?_own)$"
 )
 _PAGED_NAME = re.compile(r"pa_(?P<type>bf16|fp16)_noquant_gqa(?P<group>\d+)_\dtg_4w$")
 
@@ -69,14 +69,22 @@ class AsmFmhaKernel(ShippedKernel):
         return self.config.name.endswith(OWN)
 
     @property
+    def varlen(self) -> bool:
+        """Whether it is of sequences one after the other."""
+        return self.signatures[0].traits.varlen
+
+    @property
     def masked(self) -> bool:
         """Whether some signature of it has a mask."""
         return any(one.traits.masked for one in self.signatures)
 
     @property
     def needs_keys(self) -> bool:
-        """Whether a sequence without keys gives wrong results: not those of a forward kernel with a mask."""
-        return self.is_paged or self.goes_back or not self.masked
+        """Whether a sequence without keys gives wrong results: not those of a forward kernel with a mask, nor of
+        gradients of sequences one after the other."""
+        if self.goes_back:
+            return not self.varlen
+        return self.is_paged or not self.masked
 
 
 @cache
@@ -141,7 +149,8 @@ def _backward(entry: Mapping[str, Any]) -> AsmFmhaKernel:
     assert said is not None, f"{entry['name']} is no name that tools/record_asm_fmha_kernels.py records"
     rows, keys = entry["tile"]
     hdim_q = int(said["q"])
-    of = FmhaSignature.of(DType(said["type"]), entry=FmhaEntry.BACKWARD, masked=said["causal"] is not None)
+    masked, group = said["causal"] is not None, "_group" in entry["name"]
+    of = FmhaSignature.of(DType(said["type"]), entry=FmhaEntry.BACKWARD, varlen=group, masked=masked)
     return AsmFmhaKernel(
         symbol=entry["symbol"],
         config=AsmConfig(entry["kind"], entry["name"], Tile(keys, hdim_q, rows)),

@@ -175,7 +175,7 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         needs_finite=kernel.is_paged,
         cache_limit=_SHIPPED_CACHE if kernel.is_paged else 0,
         sink_tokens=not kernel.goes_back,
-        takes_gaps_q=not any(one.traits.varlen for one in kernel.signatures),
+        takes_gaps_q=not kernel.varlen,
         unordered_dq=kernel.goes_back,
     )
 
