@@ -1,6 +1,7 @@
-// The arguments of AMD's kernels of attention's gradients, in their three forms. C++17, no HIP.
+// The arguments of AMD's kernels of attention's gradients, in their four forms. C++17, no HIP.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <ckgen/fmha.hpp>
@@ -10,13 +11,16 @@
 
 namespace ckgen::asm_host {
 
+enum class BackwardForm : std::uint8_t { padded, windows, group, own };
+
 inline constexpr float kLog2E = 1.4426950408889634F;
 
-/// Of the workspace: fp32 sums of dQ and delta, both [batch][heads][rows] without gaps, or [heads][rows] where `rows`
+/// Of the workspace, without gaps: fp32 sums of dQ, delta and lse, [batch][heads][rows], or [heads][rows] where `rows`
 /// are those of sequences one after the other.
 struct BackwardTensors {
   void* dq;
   const void* delta;
+  const void* lse;
   std::int64_t rows;
 };
 
@@ -40,7 +44,7 @@ struct BackwardOperands {
     k.value = a.k;
     v.value = a.v;
     dout.value = a.dout;
-    lse.value = a.lse;
+    lse.value = room.lse;
     delta.value = room.delta;
   }
 };
@@ -78,7 +82,7 @@ struct GroupStrides {
   }
 };
 
-/// Of kernels for gfx942, and of those that were compiled again for gfx950. Rows of lse and delta have no gaps.
+/// Of kernels for gfx942, and of those that were compiled again for gfx950.
 struct PaddedBackwardArguments {
   BackwardOperands<HalfSlot> operands;
   BackwardFactors<HalfSlot> factors;
@@ -107,6 +111,25 @@ struct PaddedBackwardArguments {
   }
 };
 static_assert(sizeof(PaddedBackwardArguments) == 34 * 8);
+
+/// Of the same kernels with windows: row i sees the keys j of i - mask_y < j < i + mask_x.
+struct WindowBackwardArguments {
+  PaddedBackwardArguments padded;
+  HalfSlot<std::int32_t> mask_x, mask_y;
+
+  /// A side without a limit ends behind the longer axis, from where no row and no key is beyond it.
+  static WindowBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room) noexcept {
+    const std::int64_t shift = x.corner == FmhaCorner::top_left ? 0 : x.seqlen_k - x.seqlen_q;
+    const std::int64_t most = std::max(x.seqlen_q, x.seqlen_k);
+    const auto side = [most](std::int32_t of) { return of < 0 ? most : std::min<std::int64_t>(of, most); };
+    WindowBackwardArguments to;
+    to.padded = PaddedBackwardArguments::of(x, a, room);
+    to.mask_x.value = static_cast<std::int32_t>(side(x.window_right) + 1 + shift);
+    to.mask_y.value = static_cast<std::int32_t>(side(x.window_left) + 1 - shift);
+    return to;
+  }
+};
+static_assert(sizeof(WindowBackwardArguments) == 36 * 8);
 
 /// Of the same kernels for sequences one after the other. Lengths are differences of starts, rows are found by the
 /// padded starts; heads of dQ and delta are as far apart as lse's are. No kernel reads how many keys there are in all.
@@ -140,7 +163,7 @@ struct GroupBackwardArguments {
 };
 static_assert(sizeof(GroupBackwardArguments) == 31 * 8);
 
-/// Of gfx950's own. Starts are of sequences one after the other; masks of windows are of no kernel here.
+/// Of gfx950's own. Starts are of sequences one after the other; none of them has a window.
 struct OwnBackwardArguments {
   BackwardOperands<Slot> operands;
   BackwardFactors<Slot> factors;

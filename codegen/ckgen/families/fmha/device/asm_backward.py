@@ -56,8 +56,9 @@ def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[AnyVariant
     kernel, prepare, stages = asm_fmha.kernel_of(instance), prepare_symbol(instance.id), fmha_symbol(instance.id)
     tile, signature = kernel.config.tile, instance.signature
     members = [str(one) for one in (tile.k, tile.m, kernel.objects[0].block)]
-    flags = (signature.traits.varlen, signature.traits.masked, kernel.has_own_arguments)
+    flags = (signature.traits.varlen, signature.traits.masked)
     members += [f"ckgen::DType::{signature.a}", *map(cpp_bool, flags)]
+    members += [f"ckgen::asm_host::BackwardForm::{kernel.form}", cpp_bool(kernel.causal_only)]
     values: dict[str, Any] = {
         "instance": instance.name,
         "prepare": prepare,
