@@ -22,6 +22,8 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.registry import make_instance
 from ckgen.model.errors import UsageError
 from ckgen.model.fmha_shape import FmhaShape
+from ckgen_emulator.bindings import Emulator
+from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.fmha.backward import backward_data
 from ckgen_emulator.fmha.call import SplitOf, link, partial_bytes, prepare
 from ckgen_emulator.fmha.dispatched import dispatched
@@ -30,8 +32,10 @@ from ckgen_emulator.fmha.shipped_backward import shipped_backward_cases
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.host_unit import Call, address
 from ckgen_emulator.production import attention_backward
+from ckgen_emulator.production.numbers import wide
+from ckgen_emulator.production.run import SIDE_BY_SIDE
 from ckgen_emulator.production.slots import F32, U32, Arguments, Pointer
-from ckgen_emulator.production.wheel import KernelFile
+from ckgen_emulator.production.wheel import KernelFile, production_wheel
 
 pytestmark = pytest.mark.amd
 
@@ -200,6 +204,27 @@ def test_gradients_are_within_their_bounds(
     for problem, found in zip(problems, dispatched(instance, arch, problems, where, context(), seed=1), strict=True):
         assert found.instance == instance.name and found.right and found.findings == findings, problem
         assert [launch["kernel"] for launch in found.launches] == symbols, problem
+
+
+@pytest.mark.parametrize(("rows", "is_right"), [(96, True), (100, False)])
+def test_windows_take_lse_of_what_lies_behind_rows_that_are_not_whole_steps(rows: int, is_right: bool) -> None:
+    """So that the instance asks for whole ones (fmha.instance.q-tile): exp(200) is infinite, and times 0 it is NaN."""
+    problem = FmhaProblem((rows,), (60,), 2, 2, 128, 128, window_left=20, data=Data.RANDOM)
+    shape, args, inputs, outputs = backward_data(kernel_of(WINDOWS).signatures[0], problem)
+    _, at_lse, end = room(2 * rows, 128)
+    workspace = np.zeros(end // 4, np.float32)
+    lse = workspace[at_lse // 4 :]
+    lse[: 2 * rows], lse[2 * rows :] = args["lse"], -200.0
+    emulator = Emulator(*pinned_chip("gfx942", None))
+    module = emulator.load(production_wheel().read(KernelFile("gfx942", f"fmha_v3_bwd/{WINDOWS}")))
+    for array in inputs:
+        emulator.add(array, writable=False)
+    for array in (workspace, *(one.actual for one in outputs)):
+        emulator.add(array)
+    found = call(WINDOWS, shape, dict(args), workspace.view(np.uint8))
+    emulator.launch(module, module.kernels[0], found.grid, found.block, found.args, SIDE_BY_SIDE)
+    _, dk, dv = outputs
+    assert all(bool(np.isfinite(wide(one.actual)).all()) == is_right for one in (dk, dv))
 
 
 @pytest.mark.cpp
