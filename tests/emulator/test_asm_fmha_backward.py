@@ -251,6 +251,7 @@ def test_all_problems_of_every_kernel_are_right_in_several_orders(
         ({"k": None}, "K is null"),
         ({"dout": 8}, "dO is not aligned to 16 bytes"),
         ({"o": None}, "o is null"),
+        ({"lse": None}, "lse is null"),
         ({"dq": None}, "dq is null"),
         ({"dv_strides": (132, 64, 1 << 16)}, "a stride of dV of 132"),
         ({"v_strides": (1 << 28, 64, 1 << 16)}, "V takes more than the 4294967295 bytes"),
