@@ -4,7 +4,7 @@ usage: record_asm_fmha_kernels.py [WHEEL [OUT]]   (default: the wheel that `ckge
 
 Facts only: names and tiles from the wheel's host code, digests and resources from its code objects. Of gfx942 those for
 304 compute units: those for fewer differ in how they schedule, and neither reads how many there are. Of backward those
-of batches that take any lengths, add to dQ in fp32, round to the nearest and are right in any order of waves.
+that take any lengths, add to dQ in fp32, round to the nearest and are right in any order of waves.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BACK_SAID = re.compile(
     r"^template<> struct FmhaBwdV3(Name|Ts)<fmha_bwd_dq_dk_dv_v3_traits_<(.*?)>> \{([^}]*)\};", re.MULTILINE
 )
 _BACK_NAME = re.compile(r'"fmha_(?P<name>bwd_\w+)"')
-_BACK_BATCH = re.compile(r"bwd_hd\w+_a32_(?:rt(?:ne|na)_)?pssk(?:ddv)?(?:_recompile)?$")
-_PADDED_ARGUMENTS = 272
+_BACK_PADDED = re.compile(r"bwd_hd\w+_a32_(?:rt(?:ne|na)_)?pssk(?:ddv)?(?:_group)?(?:_recompile)?$")
+_OWN_ARGUMENTS = 704
 _KEYS = 256
 """Of a step over pages: 64 work-items of a wave, four waves."""
 _NAME = re.compile(r'"fmha_(?P<name>\w+)"')
@@ -95,11 +95,11 @@ def backward_kernels(wheel: zipfile.ZipFile) -> Iterator[dict[str, Any]]:
         for selector, body in sorted(said["Name"].items(), key=lambda one: _found(_BACK_NAME, one[1])["name"]):
             name = _found(_BACK_NAME, body)["name"]
             path = f"{place}/{name.removesuffix('_recompile')}.co"
-            if _BACK_BATCH.match(name) is None or path not in held:
+            if _BACK_PADDED.match(name) is None or path not in held:
                 continue
             symbol = f"_ZN5aiter{len(name) + len('fmha_')}fmha_{name}E"
             found = code_object(wheel, arch, path, symbol)
-            own = "" if found["kernarg"] == _PADDED_ARGUMENTS else asm_kernels.OWN
+            own = asm_kernels.OWN if found["kernarg"] == _OWN_ARGUMENTS else ""
             if asm_kernels.BACKWARD_NAME.match(f"{name}{own}") is None:
                 continue
             tile = [int(size) for size in _found(_TILE, said["Ts"][selector]).groups()]

@@ -131,7 +131,7 @@ def test_the_call_over_pages_is_that_of_amds_host_code() -> None:
         (CAUSAL, True, FmhaProblem((200,), (90,), 2, 1, 192, 128)),
         (PAGED, False, PAGES),
         (PAGED, True, replace(PAGES, heads_q=3, heads_k=1, lengths_k=(513, 1, 256))),
-        (PAGED16, False, replace(PAGES, heads_q=24)),
+        pytest.param(PAGED16, False, replace(PAGES, heads_q=24), marks=pytest.mark.long),
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.shipped import ShippedVariant
-from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
+from ckgen.families.fmha.asm_kernels import BackwardForm, asm_fmha_kernels
 from ckgen.families.fmha.constraints import constraints_of
 from ckgen.families.fmha.device import asm_backward, asm_fmha
 from ckgen.families.fmha.device.kinds import device_code
@@ -26,14 +26,15 @@ from ckgen.plan.select import select
 from plan_support import plan_of
 
 KERNELS = tuple(one for one in asm_fmha_kernels().values() if one.goes_back)
+WINDOWS = "bwd_hd128_bf16_swa_a32_rtne_psskddv"
 GFX942, GFX950 = Target("gfx942", 304), Target("gfx950", 256)
 
 
 @cache
 def plan() -> GenerationPlan:
     sets = kernel_set_files(Path("asm"), ("fmha",))
-    names = ("fmha_bf16_bwd", "fmha_bf16_bwd_masked", "fmha_fp16_bwd", "fmha_fp16_bwd_masked")
-    return plan_of(targets=(GFX942, GFX950), ops=frozenset({"fmha"}), signatures=names, kernel_sets=sets)
+    names = [f"fmha_{of}_bwd{more}" for of in ("bf16", "fp16") for more in ("", "_masked", "_varlen", "_varlen_masked")]
+    return plan_of(targets=(GFX942, GFX950), ops=frozenset({"fmha"}), signatures=tuple(names), kernel_sets=sets)
 
 
 def problem(**sizes: object) -> FmhaShape:
@@ -54,9 +55,9 @@ def test_no_two_kernels_of_an_arch_share_a_name_or_a_symbol() -> None:
     """gfx942 and gfx950 have kernels of one symbol with other tiles and arguments."""
     assert len(KERNELS) == len({one.config.name for one in KERNELS})
     assert len(KERNELS) == len({(one.symbol, arch) for one in KERNELS for arch in one.archs})
-    assert all(
-        {one.kernarg for one in kernel.objects} == {704 if kernel.has_own_arguments else 272} for kernel in KERNELS
-    )
+    for kernel in KERNELS:
+        of_form = {BackwardForm.PADDED: 272, BackwardForm.WINDOWS: 288, BackwardForm.GROUP: 248, BackwardForm.OWN: 704}
+        assert {one.kernarg for one in kernel.objects} == {of_form[kernel.form]}
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.config.name)
@@ -66,8 +67,12 @@ def test_what_each_asks(kernel: object) -> None:
     asked = constraints_of(signature, found.config)
     assert (asked.m0, asked.n0) == (found.config.tile.k, found.config.tile.m) and asked.m0 < asked.n0
     assert (asked.hdim_q, asked.hdim_v) == (found.hdim_q, found.hdim_v)
-    assert asked.needs_keys and asked.unordered_dq and asked.max_group == 1 and not asked.sink_tokens
-    assert asked.causal_only == signature.traits.masked == ("causal_br" in found.config.name)
+    assert asked.unordered_dq and asked.max_group == 1 and not asked.sink_tokens
+    assert signature.traits.varlen == ("_group" in found.config.name)
+    assert asked.pad_q == (found.form is not BackwardForm.WINDOWS)
+    assert asked.needs_keys == asked.takes_gaps_q == (not signature.traits.varlen)
+    assert asked.causal_only == ("causal_br" in found.config.name)
+    assert signature.traits.masked == (asked.causal_only or "_swa_" in found.config.name)
 
 
 def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
@@ -80,7 +85,7 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
     text = render_device_unit(stages)
     symbols = [code.symbol(variant) for variant in code.all_variants()]
     assert symbols[0] == kernel.symbol and (unit.symbols, stages.symbols) == ((symbols[0],), tuple(symbols[1:]))
-    assert all(text.count(one) == 1 for one in symbols[1:]) and "DType::fp16" in text and "_Float16" in text
+    assert all(text.count(one) == 1 for one in symbols[1:]) and "DType::fp16" in text
     for variant in code.all_variants():
         demands = code.expected("gfx950", variant)
         assert bool(demands.steps) == (demands.lds_bytes > 0) == (variant == ShippedVariant())
@@ -88,7 +93,10 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
         instance, "gfx950", ShippedVariant()
     )
     host = render_device_unit(code.host_unit({"gfx950": code.all_variants()}))
-    assert f'"{kernel.symbol}"' in host and "16, 256, 256, ckgen::DType::fp16, false, true" in host
+    assert (
+        f'"{kernel.symbol}"' in host
+        and "256, ckgen::DType::fp16, false, false, ckgen::asm_host::BackwardForm::own, false" in host
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,23 +105,42 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
         ("bf16_bwd", GFX942, {}, ["bwd_hd128_bf16_a32_rtne_psskddv"]),
         ("bf16_bwd", GFX942, {"seqlen_q": 33, "seqlen_k": 77}, ["bwd_hd128_bf16_a32_rtne_psskddv"]),
         ("bf16_bwd", GFX942, {"hdim_q": 64, "hdim_v": 64}, ["bwd_hd64_bf16_a32_rtne_pssk"]),
-        ("bf16_bwd_masked", GFX942, {}, ["bwd_hd128_bf16_causal_br_a32_rtne_psskddv"]),
-        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT}, ["bwd_hd128_bf16_causal_br_a32_rtne_psskddv"]),
+        ("bf16_bwd_masked", GFX942, {}, ["bwd_hd128_bf16_causal_br_a32_rtne_psskddv", WINDOWS]),
+        (
+            "bf16_bwd_masked",
+            GFX942,
+            {"corner": FmhaCorner.TOP_LEFT},
+            ["bwd_hd128_bf16_causal_br_a32_rtne_psskddv", WINDOWS],
+        ),
         ("fp16_bwd", GFX950, {}, ["bwd_hd128_fp16_a32_psskddv_own"]),
         ("bf16_bwd", GFX950, {"hdim_q": 192}, ["bwd_hd192_hd128_bf16_a32_pssk_own"]),
         ("bf16_bwd", GFX950, {"hdim_q": 192, "hdim_v": 192}, ["bwd_hd192_bf16_a32_rtne_psskddv_recompile"]),
-        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT, "seqlen_q": 4000}, []),
-        ("bf16_bwd_masked", GFX942, {"window_left": 7}, []),
+        ("bf16_bwd_varlen", GFX942, {"seqlen_k": 0}, ["bwd_hd128_bf16_a32_rtne_pssk_group"]),
+        ("bf16_bwd_varlen_masked", GFX942, {"total_q": 5000}, ["bwd_hd128_bf16_causal_br_a32_rtne_pssk_group"]),
+        ("fp16_bwd_varlen", GFX950, {}, ["bwd_hd128_fp16_a32_psskddv_group_own"]),
+        (
+            "bf16_bwd_varlen_masked",
+            GFX950,
+            {"hdim_q": 64, "hdim_v": 64},
+            ["bwd_hd64_bf16_causal_br_a32_rtne_pssk_group_recompile"],
+        ),
+        ("bf16_bwd_varlen", GFX942, {"gaps_q": True}, []),
+        ("bf16_bwd_varlen_masked", GFX950, {}, []),
+        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT, "seqlen_q": 4000}, [WINDOWS]),
+        ("bf16_bwd_masked", GFX942, {"window_left": 7}, [WINDOWS]),
+        ("bf16_bwd_masked", GFX942, {"window_left": 7, "seqlen_q": 4090}, []),
+        ("bf16_bwd_masked", GFX942, {"window_left": 7, "hdim_q": 64, "hdim_v": 64}, []),
+        ("bf16_bwd_varlen_masked", GFX942, {"window_left": 7}, []),
         ("bf16_bwd_masked", GFX942, {"sink_tokens": 4}, []),
         ("bf16_bwd", GFX942, {"heads_k": 4}, []),
         ("bf16_bwd", GFX942, {"seqlen_k": 0}, []),
         ("bf16_bwd", GFX942, {"hdim_q": 120, "hdim_v": 120}, []),
         ("fp16_bwd", GFX942, {}, []),
-        ("bf16_bwd_masked", GFX950, {}, []),
+        ("bf16_bwd_masked", GFX950, {}, [f"{WINDOWS}_recompile"]),
     ],
 )
 def test_which_problems_they_take(signature: str, target: Target, sizes: dict[str, object], kernels: list[str]) -> None:
-    """Batches of equal heads of the kernel's own size, masks that are causal and end at the last key."""
+    """Heads of the kernel's own size that nobody shares, masks that are causal and end at the last key, or windows."""
     assert taken(signature, target, **sizes) == kernels
 
 

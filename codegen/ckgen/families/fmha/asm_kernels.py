@@ -1,8 +1,9 @@
 """Attention kernels that AMD ships as code objects: asm_kernels.json, with what their names say.
 
-A forward kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to
-even, or away from zero. Those of other names round to even. A backward kernel with `br` has a mask that ends at the
-last key; one that was compiled for gfx942 first says `recompile`, and `own` ends the names of those that were not.
+A kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to even, or
+away from zero. Those of other names round to even. A backward kernel with `br` has a mask that ends at the last key,
+one with `swa` any window; one that was compiled for gfx942 first says `recompile`, and `own` ends the names of those
+that were not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,19 @@ FORWARD_NAME = re.compile(
 )
 BACKWARD_NAME = re.compile(
     r"bwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_(?P<type>bf16|fp16)"
-    r"(?:(?P<causal>_causal_br)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_recompile)?|_a32_pssk(?:ddv)?_own)$"
+    r"(?:(?P<mask>_causal_br|_swa)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_group)?(?:_recompile)?|_a32_pssk(?:ddv)?(?:_group)?_own)$"
 )
+_WINDOWS = "_swa_"
 _PAGED_NAME = re.compile(r"pa_(?P<type>bf16|fp16)_noquant_gqa(?P<group>\d+)_\dtg_4w$")
+
+
+class BackwardForm(StrEnum):
+    """Arguments of a backward kernel; words and order are those of `ckgen::asm_host::BackwardForm`."""
+
+    PADDED = "padded"
+    WINDOWS = "windows"
+    GROUP = "group"
+    OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +76,18 @@ class AsmFmhaKernel(ShippedKernel):
         return self.config.kind == BACKWARD
 
     @property
-    def has_own_arguments(self) -> bool:
-        """Of backward: whether its arguments are those of gfx950's own kernels."""
-        return self.config.name.endswith(OWN)
+    def form(self) -> BackwardForm:
+        """Of backward."""
+        if self.config.name.endswith(OWN):
+            return BackwardForm.OWN
+        if self.varlen:
+            return BackwardForm.GROUP
+        return BackwardForm.WINDOWS if _WINDOWS in self.config.name else BackwardForm.PADDED
+
+    @property
+    def varlen(self) -> bool:
+        """Whether it is of sequences one after the other."""
+        return self.signatures[0].traits.varlen
 
     @property
     def masked(self) -> bool:
@@ -74,9 +95,17 @@ class AsmFmhaKernel(ShippedKernel):
         return any(one.traits.masked for one in self.signatures)
 
     @property
+    def causal_only(self) -> bool:
+        """Whether its mask is causal and ends at the last key."""
+        return self.masked and not (self.goes_back and self.form is BackwardForm.WINDOWS)
+
+    @property
     def needs_keys(self) -> bool:
-        """Whether a sequence without keys gives wrong results: not those of a forward kernel with a mask."""
-        return self.is_paged or self.goes_back or not self.masked
+        """Whether a sequence without keys gives wrong results: not those of a forward kernel with a mask, nor of
+        gradients of sequences one after the other."""
+        if self.goes_back:
+            return not self.varlen
+        return self.is_paged or not self.masked
 
 
 @cache
@@ -141,7 +170,8 @@ def _backward(entry: Mapping[str, Any]) -> AsmFmhaKernel:
     assert said is not None, f"{entry['name']} is no name that tools/record_asm_fmha_kernels.py records"
     rows, keys = entry["tile"]
     hdim_q = int(said["q"])
-    of = FmhaSignature.of(DType(said["type"]), entry=FmhaEntry.BACKWARD, masked=said["causal"] is not None)
+    masked, group = said["mask"] is not None, "_group" in entry["name"]
+    of = FmhaSignature.of(DType(said["type"]), entry=FmhaEntry.BACKWARD, varlen=group, masked=masked)
     return AsmFmhaKernel(
         symbol=entry["symbol"],
         config=AsmConfig(entry["kind"], entry["name"], Tile(keys, hdim_q, rows)),

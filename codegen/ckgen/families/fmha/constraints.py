@@ -8,7 +8,7 @@ from functools import cache
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
-from ckgen.families.fmha.asm_kernels import asm_fmha_kernel_of
+from ckgen.families.fmha.asm_kernels import BackwardForm, asm_fmha_kernel_of
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.enums import FmhaBias, FmhaEntry
@@ -152,8 +152,13 @@ def _of_decode(signature: FmhaSignature, config: HipFmhaConfig) -> FmhaConstrain
 
 
 def _of_shipped(config: AsmConfig) -> FmhaConstraints:
-    """Of a kernel that AMD ships: its own head dims, lengths as they are."""
+    """Of a kernel that AMD ships: its own head dims, lengths as they are.
+
+    One with windows takes lse of what lies behind the last row: rows must be whole steps. It pads what others pad, and
+    costs as much; so its head dim is said as a multiple.
+    """
     kernel, tile = asm_fmha_kernel_of(config), config.tile
+    whole_rows = kernel.goes_back and kernel.form is BackwardForm.WINDOWS
     return FmhaConstraints(
         m0=tile.k if kernel.goes_back else tile.m,
         n0=tile.m if kernel.goes_back else tile.k,
@@ -162,20 +167,20 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         k1=tile.k,
         hdim_q=kernel.hdim_q,
         hdim_v=kernel.hdim_v,
-        pad_q=True,
+        pad_q=not whole_rows,
         pad_k=True,
-        d_multiple=0,
+        d_multiple=kernel.hdim_q if whole_rows else 0,
         dv_multiple=0,
         page_multiple=kernel.page or 1,
         max_page=kernel.page,
         max_rows=1 if kernel.is_paged else 0,
         max_group=kernel.max_group,
-        causal_only=kernel.masked,
+        causal_only=kernel.causal_only,
         needs_keys=kernel.needs_keys,
         needs_finite=kernel.is_paged,
         cache_limit=_SHIPPED_CACHE if kernel.is_paged else 0,
         sink_tokens=not kernel.goes_back,
-        takes_gaps_q=not any(one.traits.varlen for one in kernel.signatures),
+        takes_gaps_q=not kernel.varlen,
         unordered_dq=kernel.goes_back,
     )
 

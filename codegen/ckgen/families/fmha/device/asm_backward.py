@@ -11,7 +11,6 @@ from ckgen.families.common.device.shipped import ShippedVariant, objects_to_take
 from ckgen.families.common.device.unit import DeviceUnit, fmha_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.fmha.device import asm_fmha
-from ckgen.families.fmha.device.stages import TYPES
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.model.expectation import Expectation
 
@@ -41,8 +40,13 @@ def symbol(instance: FmhaInstance, variant: AnyVariant) -> str:
 def device_unit(instance: FmhaInstance, variants: Sequence[AnyVariant]) -> DeviceUnit:
     """The list of code objects to take, and our kernels."""
     names = {one.name: symbol_of(instance, one) for one in (DOT_DO_O, CONVERT_DQ)}
-    of = instance.signature.a
-    values = {"instance": instance.name, "dtype": of.value, "element": TYPES[of], **names}
+    signature = instance.signature
+    values = {
+        "instance": instance.name,
+        "dtype": signature.a.value,
+        "varlen": cpp_bool(signature.traits.varlen),
+        **names,
+    }
     stages = DeviceUnit("device/asm_fmha_backward_device.hip.j2", values, tuple(names.values()))
     return replace(objects_to_take(instance.name, asm_fmha.kernel_of(instance)), stages=stages)
 
@@ -52,7 +56,9 @@ def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[AnyVariant
     kernel, prepare, stages = asm_fmha.kernel_of(instance), prepare_symbol(instance.id), fmha_symbol(instance.id)
     tile, signature = kernel.config.tile, instance.signature
     members = [str(one) for one in (tile.k, tile.m, kernel.objects[0].block)]
-    members += [f"ckgen::DType::{signature.a}", cpp_bool(signature.traits.masked), cpp_bool(kernel.has_own_arguments)]
+    flags = (signature.traits.varlen, signature.traits.masked)
+    members += [f"ckgen::DType::{signature.a}", *map(cpp_bool, flags)]
+    members += [f"ckgen::asm_host::BackwardForm::{kernel.form}", cpp_bool(kernel.causal_only)]
     values: dict[str, Any] = {
         "instance": instance.name,
         "prepare": prepare,
