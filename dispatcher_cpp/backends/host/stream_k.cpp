@@ -1,5 +1,6 @@
 #include "backends/host/stream_k.hpp"
 
+#include "backends/host/ahead.hpp"
 #include "backends/host/fused.hpp"
 #include "backends/host/pack_source.hpp"
 #include "backends/host/threads.hpp"
@@ -94,6 +95,9 @@ class StreamKGemm {
       const std::int64_t depth = std::min(g_.kc, k_end - k0), words = ceil_div(depth, e),
                          a_words = panel_words(*g_.micro, words);
       const unsigned flags = k0 == k_begin ? 0U : kAccumulate;
+      Ahead ahead = k0 + depth < k_end
+                        ? Ahead(b, t.n0, t.columns, k0 + depth, std::min(g_.kc, k_end - k0 - depth))
+                        : Ahead();
       for (std::int64_t i = 0; i < t.rows; i += mr_)
         pack_panel(*g_.isa, *g_.micro, a, t.m0 + i, std::min(mr_, t.rows - i), k0, depth, a_panels + i * a_words * 4);
       for (std::int64_t j = 0; j < t.columns; j += nr_) {
@@ -102,7 +106,7 @@ class StreamKGemm {
         pack_columns(*g_.isa, b, t.n0 + j, std::min(nr_, t.columns - j), nr_, k0, depth, stride, b_panel);
         for (std::int64_t i = 0; i < t.rows; i += mr_)
           g_.micro->run({words, a_panels + i * a_words * 4, b_panel, at.data(), acc + (i * g_.acc_ld + j) * 4,
-                         g_.acc_ld, flags | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, nullptr});
+                         g_.acc_ld, flags | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, ahead.take(words)});
       }
     }
   }
