@@ -27,7 +27,7 @@ def load_generated(plan: GenerationPlan, name: str, folder: Path, *more: Path) -
             sources.append(path)
     named = (*sources, *map(str, more))
     (folder / "whole.cpp").write_text("".join(f'#include "{source}"\n' for source in named), encoding="utf-8")
-    flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    flags = ["-std=c++17", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     includes = [f"-I{ROOT / 'dispatcher_cpp/include'}", "-Iinclude"]
     command = ["g++", *flags, *includes, "-c", "whole.cpp", "-o", "whole.o"]
     subprocess.run(command, cwd=folder, env=os.environ | {"CCACHE_BASEDIR": ""}, check=True)
