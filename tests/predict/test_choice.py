@@ -19,7 +19,7 @@ from ckgen.predict.fit import START
 from ckgen.predict.measured import Won
 from ckgen.specs.archs import load_arch
 
-SLOPE = 10.0
+SLOPE = 20.0
 FACTORS = (0.9, 1.0, 1.1, 0.95)
 SPLIT = 1.1
 NOBODY: frozenset[tuple[int, int]] = frozenset()

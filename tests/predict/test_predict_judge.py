@@ -15,6 +15,7 @@ from ckgen.families.gemm.predicted.constants import FOLDER
 from ckgen.model.tuned_row import Shape
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
+from ckgen.predict.judge import judge
 from ckgen.predict.measured import Won, files_of, layers_in_folds
 
 QWEN = paths.tuning_dir() / "aiter" / "model_configs" / "a8w8_blockscale_bpreshuffle_tuned_gemm_qwen3_235b.csv"
@@ -34,6 +35,12 @@ def held_out() -> dict[str, Any]:
     return bands
 
 
+@pytest.fixture(scope="module")
+def small() -> Weighed:
+    ((one,),) = weighed_sets({"arch": "gfx950", "module": "a8w8_bpreshuffle", "tables": ()})
+    return one
+
+
 def test_times_of_layers_never_seen_are_predicted_far_better_than_by_a_roofline(held_out: dict[str, Any]) -> None:
     every = held_out["all"]
     assert every["rows"] == 406 and every["model"]["median"] <= 0.08
@@ -44,6 +51,18 @@ def test_times_of_layers_never_seen_are_predicted_far_better_than_by_a_roofline(
 def test_the_winner_is_among_the_best_eight_of_all_kernels_of_layers_never_seen(held_out: dict[str, Any]) -> None:
     every = held_out["all"]["every"]
     assert every["candidates"] > 100 and every["best"] >= 0.88 and every["first"] >= 0.35
+
+
+@pytest.mark.parametrize(("winner", "first", "best"), [(0, 1.0, 1.0), (7, 0.0, 1.0), (8, 0.0, 0.0)])
+def test_of_equal_times_the_earlier_kernel_stands_first_as_where_candidates_are_pruned(
+    small: Weighed, winner: int, first: float, best: float
+) -> None:
+    kernel = small.found.candidates[0][0]
+    rows = (Won(Shape(0, 128, 4096, 4096), winner, 1.0, "equal"),)
+    equal = Weighed(replace(small.found, candidates=((kernel, 1),) * 9, rows=rows, defaults=()), small.chip)
+    (bands,) = judge([equal], folds=0, by_file=False)
+    ranks = bands["all"].every
+    assert (ranks.first, ranks.best, ranks.candidates) == (first, best, 9)
 
 
 def test_what_a_table_tried_is_ranked_no_worse_than_among_all(held_out: dict[str, Any]) -> None:
@@ -59,20 +78,18 @@ def test_constants_are_what_their_tables_give(tmp_path: Path) -> None:
     assert written.read_bytes() == (FOLDER / written.name).read_bytes()
 
 
-def test_held_out_rows_have_no_part_in_a_fit() -> None:
+def test_held_out_rows_have_no_part_in_a_fit(small: Weighed) -> None:
     """Ten times slower winners there change nothing; elsewhere they do."""
-    params = {"arch": "gfx950", "module": "a8w8_bpreshuffle", "tables": ()}
-    ((one,),) = weighed_sets(params)
-    held = next(iter(layers_in_folds(one.found.rows, 2)))
+    held = next(iter(layers_in_folds(small.found.rows, 2)))
 
     def slower(inside: bool) -> Weighed:
         rows = tuple(
             replace(row, us=row.us * 10) if ((row.shape.n, row.shape.k) in held) is inside else row
-            for row in one.found.rows
+            for row in small.found.rows
         )
-        return Weighed(replace(one.found, rows=rows), one.chip)
+        return Weighed(replace(small.found, rows=rows), small.chip)
 
-    usual = fit([one], held)
+    usual = fit([small], held)
     assert usual is not None
     assert fit([slower(inside=True)], held) == usual != fit([slower(inside=False)], held)
 

@@ -165,8 +165,10 @@ class _Scored:
             self._logs[number, at] = np.abs(np.log(plain * factor / self._us[at]))
         times *= self._one.ranked(constants)
         won = times[np.arange(len(at)), self._winners[at]]
+        earlier = np.arange(times.shape[1]) < self._winners[at][:, None]
+        ahead = (times < won[:, None]) | ((times == won[:, None]) & earlier)  # as `predict gemm` lists equal ones
         for number, could in enumerate((self._every, self._tried)):
-            self._ranks[number, at] = ((times < won[:, None]) & could[at]).sum(axis=1)
+            self._ranks[number, at] = (ahead & could[at]).sum(axis=1)
         best = self._best_default(times, at)
         self._by_time[at] = best == self._winners[at]
         self._lost[1, at] = self._lost_by(best, at)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ckgen.families.gemm.config import CkTileConfig, FmaConfig
+from ckgen.families.gemm.config import CkTileConfig, FmaConfig, strategy_of
 from ckgen.families.gemm.cutlass_config import CutlassConfig, CutlassSchedule
 from ckgen.families.gemm.enums import Quant
+from ckgen.families.gemm.lds_buffers import lds_buffers
+from ckgen.families.gemm.partition import blocks_per_cu
 from ckgen.families.gemm.predicted.chip import SIMDS, Chip
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.config import Config
@@ -132,9 +134,11 @@ def _widened(chip: Chip, signature: GemmSignature) -> float | None:
 
 
 def _resident(signature: GemmSignature, config: Config, chip: Chip, waves: tuple[int, int, int], staged: float) -> int:
-    """By LDS and by an estimate of registers; at least one. What a kernel asks of its compiler is an upper bound.
+    """By LDS and by an estimate of registers; at least one, of stream-K's no more than are launched.
 
-    CUTLASS's take all LDS that there is, for stages, or half of it.
+    Registers hold the sums, a step's operands, of ck_tile half of its A, and what comes from memory meanwhile: to LDS,
+    or B where it is preshuffled. `block_per_cu` asks the compiler for no more registers than let so many workgroups be
+    resident; more are where LDS and registers have room. CUTLASS's take all LDS that there is, for stages, or half.
     """
     if isinstance(config, CutlassConfig):
         return config.resident
@@ -144,13 +148,11 @@ def _resident(signature: GemmSignature, config: Config, chip: Chip, waves: tuple
     sums = tile.m * tile.n / (count * lanes)
     of_a = tile.m / waves[0] * tile.k * signature.a.bits / _BITS / held
     of_b = tile.n / waves[1] * tile.k * signature.b.bits / _BITS / held
-    if signature.preshuffle_b:
-        operands = 2 * of_b + of_a / 2
-    else:
-        step = (tile.m * signature.a.bits + tile.n * signature.b.bits) / _BITS * tile.k
-        operands = (of_a + of_b) / 2 + step / count / held
-    vgprs = int(sums + operands + _OTHER_REGISTERS)
+    if isinstance(config, CkTileConfig):
+        of_a /= 2
+    coming = of_b if signature.preshuffle_b else staged / count / held
+    vgprs = int(sums + of_a + of_b + coming + _OTHER_REGISTERS)
     by_registers = max(arch.waves_with(vgprs), 1) * SIMDS // count
-    by_lds = int(arch.lds_bytes // max(staged, 1))
-    most = config.block_per_cu if isinstance(config, CkTileConfig) and config.block_per_cu > 1 else arch.waves_per_simd
-    return max(min(by_registers, by_lds, most), 1)
+    by_lds = int(arch.lds_bytes // max(staged * lds_buffers(signature, config, arch), 1))
+    launched = blocks_per_cu(config) if strategy_of(config).is_stream_k else by_lds
+    return max(min(by_registers, by_lds, launched), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckgen.families.gemm.config import CkBlockScaleConfig, CkConfig, CkPreshuffledConfig, CkRowwiseConfig
+from ckgen.families.gemm.lds_buffers import lds_buffers
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.arch import ArchSpec, PipelineSpec
 from ckgen.model.backend import Backend
@@ -138,7 +139,7 @@ def lds_staging(signature: GemmSignature, config: CkConfig, arch: ArchSpec) -> R
     used = tile_bytes(tile.m, tile.k, signature.a.bits)
     if not signature.preshuffle_b:
         used += tile_bytes(tile.n, tile.k, signature.b.bits)
-    return exceeds(used * _buffers(config, signature, arch), arch.lds_bytes, "bytes of LDS")
+    return exceeds(used * lds_buffers(signature, config, arch), arch.lds_bytes, "bytes of LDS")
 
 
 @RULES.rule("ck.lds.cshuffle", source="CK gridwise GEMMs, C shuffle block descriptor")
@@ -192,14 +193,6 @@ def _shuffle_tile(config: CkConfig) -> tuple[int, int] | None:
         return None
     m, n, _ = config.waves
     return m * config.xdl[0] * config.cshuffle[0], n * config.xdl[1] * config.cshuffle[1]
-
-
-def _buffers(config: CkConfig, signature: GemmSignature, arch: ArchSpec) -> int:
-    """Preshuffled kernels double-buffer A from v2 on; of the others, the pipeline says."""
-    if signature.preshuffle_b:
-        return 1 if config.pipeline == 1 else 2
-    pipeline = _pipeline(config, arch)
-    return pipeline.buffers if pipeline else 1
 
 
 def _pipeline(config: CkConfig, arch: ArchSpec) -> PipelineSpec | None:
