@@ -14,53 +14,34 @@ namespace {
 template <int ROWS>
 class Coming {
  public:
-  /// A step brings its part of all that is to come.
   Coming(const FmhaRowsOf& rows, std::int64_t steps)
-      : rows_(rows), bytes_(std::int64_t{rows.pieces} * rows.piece_bytes), burst_(steps * kBurst) {
-    go(0);
-  }
+      : rows_(rows), bytes_(std::int64_t{rows.pieces} * rows.piece_bytes), burst_(steps * kBurst) {}
   void step(std::int64_t count = 1) {
     due_ += count * bytes_;
-    if (due_ >= burst_ && left_ > 0) [[unlikely]]
-      burst();
+    if (due_ >= burst_ && bytes_ > 0) burst();
   }
 
  private:
   static constexpr std::int64_t kBurst = ROWS <= 2 ? 256 : 1024;
-  void go(std::int32_t piece) {
-    piece_ = piece;
-    left_ = 0;
-    if (piece >= rows_.pieces) return;
-    at_ = rows_.next[piece] + rows_.next_offset;
-    left_ = rows_.piece_bytes;
-  }
   void burst() {
-    do {
-      due_ -= burst_;
-      if (left_ >= kBurst) {
+    for (; due_ >= burst_; due_ -= burst_)
+      for (std::int64_t left = kBurst; left > 0 && piece_ < rows_.pieces;) {
+        const std::int64_t take = least(left, rows_.piece_bytes - at_);
+        const unsigned char* const p = rows_.next[piece_] + rows_.next_offset + at_;
+        if (take == kBurst) {
 #pragma GCC unroll 16
-        for (int i = 0; i < kBurst; i += 64) __builtin_prefetch(at_ + i, 0, 1);
-        pass(kBurst);
-        continue;
+          for (int i = 0; i < kBurst; i += 64) __builtin_prefetch(p + i, 0, 1);
+        } else {
+          for (std::int64_t i = 0; i < take; i += 64) __builtin_prefetch(p + i, 0, 1);
+        }
+        left -= take;
+        at_ += take;
+        if (at_ >= rows_.piece_bytes) at_ = 0, ++piece_;
       }
-      for (std::int64_t some = kBurst; some > 0 && left_ > 0;) {
-        const std::int64_t take = least(some, left_);
-        for (std::int64_t i = 0; i < take; i += 64) __builtin_prefetch(at_ + i, 0, 1);
-        some -= take;
-        pass(take);
-      }
-    } while (due_ >= burst_);
-  }
-  void pass(std::int64_t bytes) {
-    at_ += bytes;
-    left_ -= bytes;
-    if (left_ <= 0) go(piece_ + 1);
   }
   const FmhaRowsOf& rows_;
   const std::int64_t bytes_, burst_;
-  std::int64_t due_ = 0, left_ = 0;
-  const unsigned char* at_ = nullptr;
-  std::int32_t piece_ = 0;
+  std::int64_t due_ = 0, piece_ = 0, at_ = 0;
 };
 
 // Steps of many rows between two looks at what comes next: a look in the innermost loop takes the registers of its
