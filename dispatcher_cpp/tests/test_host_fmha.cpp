@@ -179,6 +179,18 @@ TEST(HostFmha, FewRowsOfEveryType) {
       }
 }
 
+// Of many heads or long rows a tile is several blocks: what was summed before is scaled in the first of them only.
+TEST(HostFmha, FewRowsInSeveralBlocksOfATile) {
+  for (const DType type : {DType::fp32, DType::bf16})
+    for (const int group : {1, 8}) {
+      SCOPED_TRACE(testing::Message() << name(type) << " group " << group);
+      FmhaCase c = fmha_case(type, type, type, {}, fmha_shape(1, 8 * group, 8, 1, 700, 128, 128));
+      c.threads = 1;
+      c.scale = 1.0F;  // rows find larger scores in later tiles
+      expect_right(c);
+    }
+}
+
 TEST(HostFmha, FewRowsOfAWindowWithSinkTokens) {
   FmhaTraits traits;
   traits.masked = traits.lse = true;

@@ -125,17 +125,17 @@ void expect_reached(int heads, int hdim, bool heads_first, int page_size, std::i
   }
 }
 
-// Blocks are 64 KiB of all heads, a power of two of 32 to 256 columns.
+// Blocks are 128 KiB of all heads, a power of two of 32 to 256 columns.
 TEST(HostFmhaReach, WhatComesNextIsAskedForOnce) {
   for (const bool heads_first : {false, true})
     for (const int page_size : {0, 16, 48}) {
       if (page_size > 0 && heads_first) continue;
       expect_reached(1, 64, heads_first, page_size, 256);
-      expect_reached(2, 64, heads_first, page_size, 128);
-      expect_reached(3, 64, heads_first, page_size, 64);
-      expect_reached(2, 256, heads_first, page_size, 32);
-      expect_reached(5, 128, heads_first, page_size, 32);
-      expect_reached(1, 65, heads_first, page_size, 128);
+      expect_reached(4, 64, heads_first, page_size, 128);
+      expect_reached(6, 64, heads_first, page_size, 64);
+      expect_reached(4, 256, heads_first, page_size, 32);
+      expect_reached(10, 128, heads_first, page_size, 32);
+      expect_reached(2, 65, heads_first, page_size, 128);
     }
 }
 

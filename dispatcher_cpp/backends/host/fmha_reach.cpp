@@ -19,7 +19,7 @@ constexpr std::int64_t kPageBytes = 4096;  // of memory, at least
 constexpr std::int64_t kTogether = 2;
 
 // What is used and what is on its way stay in the second-level cache and among its translations.
-constexpr std::int64_t kBlockBytes = std::int64_t{64} << 10;
+constexpr std::int64_t kBlockBytes = std::int64_t{128} << 10;
 
 std::int32_t block_of(std::int64_t column_bytes) noexcept {
   const std::uint64_t columns = std::bit_floor(static_cast<std::uint64_t>(kBlockBytes / column_bytes));

@@ -43,7 +43,7 @@ struct FmhaStep {
   void* weights;        // the same of the operands' type; may be `scores` where that is fp32
   const float* factor;  // of the weights, after they are summed: [kFmhaRows][kFmhaStride]; null: 1
   float* most;          // [kFmhaRows], in exponents of 2; starts at -infinity
-  float* rescale;       // [kFmhaLanes]
+  float* rescale;       // [kFmhaLanes]; FmhaRowKernels: null: 1
   float* sum;           // [kFmhaRows][kFmhaLanes], to be summed
   float* out;           // [v_panels][kFmhaRows][panel]
   // Of FmhaRowKernels, in place of k and v; q is then [vectors][kFmhaRows][words of a vector], or

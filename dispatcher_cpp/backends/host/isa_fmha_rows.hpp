@@ -11,41 +11,52 @@ namespace {
 
 // ---- values ---------------------------------------------------------------------------------------------------------
 
-template <class Rows, int MR, int NP>
+// WHOLE: all dimensions of the panels are there.
+template <bool WHOLE, class Rows, int MR, int NP>
 inline void row_values_of(const FmhaStep& s, const Rows& rows, int row, std::int64_t panel, Coming<MR>& coming) {
   using W = typename Rows::Word;
   constexpr int kRow = kFmhaStride / W::kElements;
   const std::int64_t begin = s.first / W::kElements, end = (s.last + W::kElements - 1) / W::kElements;
-  const typename W::Word* const p = static_cast<const typename W::Word*>(s.weights) + row * kRow;
+  const typename W::Word* weights = static_cast<const typename W::Word*>(s.weights) + row * kRow + begin;
+  const unsigned char* const* columns = s.v_rows.rows + begin * W::kElements;
+  const std::int64_t from = s.v_rows.offset + panel * kFmhaPanel * Rows::kBytes;
   float* const out = s.out + (panel * kFmhaRows + row) * kFmhaPanel;
   const auto at = [out](int i, int j) {
     return out + (j / kPanelVecs * kFmhaRows + i) * kFmhaPanel + j % kPanelVecs * kLanes;
   };
-  const int live = s.hdim_v - static_cast<int>(panel) * kFmhaPanel;
+  const int live = s.hdim_v - static_cast<int>(panel + NP - 1) * kFmhaPanel;  // of the last one
   VecF sum[MR][NP * kPanelVecs];
 #pragma GCC unroll 8
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < NP * kPanelVecs; ++j) sum[i][j] = mul_f(load_f(at(i, j)), broadcast_f(s.rescale[row + i]));
-  for (std::int64_t w = begin; w < end; ++w) {
-    const unsigned char* const* const columns = s.v_rows.rows + w * W::kElements;
-#pragma GCC unroll 4
-    for (int n = 0; n < NP; ++n) {
-      const std::int64_t from = s.v_rows.offset + (panel + n) * kFmhaPanel * Rows::kBytes;
-      typename W::Vec v[kPanelVecs];
-      if (n + 1 < NP)
-        rows.values(columns, from, v);
-      else
-        rows.values(columns, from, live - n * kFmhaPanel, v);
+    for (int j = 0; j < NP * kPanelVecs; ++j) sum[i][j] = load_f(at(i, j));
+  if (s.rescale != nullptr) {
 #pragma GCC unroll 8
-      for (int i = 0; i < MR; ++i) {
-        const typename W::Vec weight = W::broadcast(p[i * kRow + w]);
+    for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+      for (int j = 0; j < NP * kPanelVecs; ++j) sum[i][j] = mul_f(sum[i][j], broadcast_f(s.rescale[row + i]));
+  }
+  for (std::int64_t left = end - begin; left > 0;) {
+    const std::int64_t count = least(left, MR <= 2 ? 1 : kStretch);
+    for (std::int64_t w = 0; w < count; ++w, columns += W::kElements, ++weights) {
+#pragma GCC unroll 4
+      for (int n = 0; n < NP; ++n) {
+        typename W::Vec v[kPanelVecs];
+        if (WHOLE || n + 1 < NP)
+          rows.values(columns, from + n * kFmhaPanel * Rows::kBytes, v);
+        else
+          rows.values(columns, from + n * kFmhaPanel * Rows::kBytes, live, v);
+#pragma GCC unroll 8
+        for (int i = 0; i < MR; ++i) {
+          const typename W::Vec weight = W::broadcast(weights[i * kRow]);
 #pragma GCC unroll 2
-        for (int j = 0; j < kPanelVecs; ++j)
-          sum[i][n * kPanelVecs + j] = W::sum(sum[i][n * kPanelVecs + j], v[j], weight);
+          for (int j = 0; j < kPanelVecs; ++j)
+            sum[i][n * kPanelVecs + j] = W::sum(sum[i][n * kPanelVecs + j], v[j], weight);
+        }
       }
     }
-    coming.step();
+    left -= count;
+    coming.step(count);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < MR; ++i)
@@ -64,9 +75,11 @@ void row_values_rows(const FmhaStep& s) {
   Coming<MR> coming(s.v_rows, columns * passes * ((s.rows + MR - 1) / MR));
   for (int row = 0; row < s.rows; row += MR) {
     std::int64_t panel = 0;
+    for (; (panel + kPanels) * kFmhaPanel <= s.hdim_v; panel += kPanels)
+      row_values_of<true, Rows, MR, kPanels>(s, rows, row, panel, coming);
     for (; panel + kPanels <= s.v_panels; panel += kPanels)
-      row_values_of<Rows, MR, kPanels>(s, rows, row, panel, coming);
-    for (; panel < s.v_panels; ++panel) row_values_of<Rows, MR, 1>(s, rows, row, panel, coming);
+      row_values_of<false, Rows, MR, kPanels>(s, rows, row, panel, coming);
+    for (; panel < s.v_panels; ++panel) row_values_of<false, Rows, MR, 1>(s, rows, row, panel, coming);
   }
 }
 

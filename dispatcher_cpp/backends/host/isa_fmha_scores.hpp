@@ -16,8 +16,8 @@ class Coming {
  public:
   Coming(const FmhaRowsOf& rows, std::int64_t steps)
       : rows_(rows), bytes_(std::int64_t{rows.pieces} * rows.piece_bytes), burst_(steps * kBurst) {}
-  void step() {
-    due_ += bytes_;
+  void step(std::int64_t count = 1) {
+    due_ += count * bytes_;
     if (due_ >= burst_ && bytes_ > 0) burst();
   }
 
@@ -43,6 +43,10 @@ class Coming {
   const std::int64_t bytes_, burst_;
   std::int64_t due_ = 0, piece_ = 0, at_ = 0;
 };
+
+// Steps of many rows between two looks at what comes next: a look in the innermost loop takes the registers of its
+// addresses.
+constexpr int kStretch = 8;
 
 // ---- scores ---------------------------------------------------------------------------------------------------------
 
@@ -222,9 +226,10 @@ void quad_scores_of(const FmhaStep& s) {
         for (int v = 0; v < kVecs; ++v) sum[c][v] = W::sum(sum[c][v], k, x[v]);
       }
     };
-    for (int quad = 0; quad < whole; ++quad) {
-      add(quad, [](const unsigned char* p) { return quad_of(p, W{}); });
-      coming.step();
+    for (int quad = 0; quad < whole;) {
+      const int stop = quad + kStretch < whole ? quad + kStretch : whole, count = stop - quad;
+      for (; quad < stop; ++quad) add(quad, [](const unsigned char* p) { return quad_of(p, W{}); });
+      coming.step(count);
     }
     if (live > 0)
       add(whole, [live](const unsigned char* p) {
