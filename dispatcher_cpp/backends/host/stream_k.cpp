@@ -95,9 +95,8 @@ class StreamKGemm {
       const std::int64_t depth = std::min(g_.kc, k_end - k0), words = ceil_div(depth, e),
                          a_words = panel_words(*g_.micro, words);
       const unsigned flags = k0 == k_begin ? 0U : kAccumulate;
-      Ahead ahead = k0 + depth < k_end
-                        ? Ahead(b, t.n0, t.columns, k0 + depth, std::min(g_.kc, k_end - k0 - depth))
-                        : Ahead();
+      Ahead ahead =
+          k0 + depth < k_end ? Ahead(b, t.n0, t.columns, k0 + depth, std::min(g_.kc, k_end - k0 - depth)) : Ahead();
       for (std::int64_t i = 0; i < t.rows; i += mr_)
         pack_panel(*g_.isa, *g_.micro, a, t.m0 + i, std::min(mr_, t.rows - i), k0, depth, a_panels + i * a_words * 4);
       for (std::int64_t j = 0; j < t.columns; j += nr_) {
