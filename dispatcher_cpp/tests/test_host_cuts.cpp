@@ -184,60 +184,44 @@ TEST(HostCuts, TilesTakeKInWholeGrainsButForTheLast) {
   EXPECT_EQ(g.depth % 32, 1000 % 32);
 }
 
-TEST(HostCuts, PanelsOfTilesHaveRowsOfWholeGrains) {
-  if (!isa_available(Isa::x86_64_v4_bf16)) GTEST_SKIP() << cpu_brand();
+// Panels of A for tiles, of values that differ, from rows and from columns. `untouched`: a byte that none must keep.
+template <class Element, int GRAINS>
+void expect_rows_of_whole_grains(PackKind kind, DType type, bool is_a, int untouched) {
   const IsaTable& amx = *table_for(Isa::x86_64_amx);
-  constexpr int kRows = 19, kK = 77, kLd = 96, kMr = 32, kGrains = 3;
-  std::vector<std::uint16_t> a(kRows * kLd), turned(kLd * kRows);
+  constexpr int kRows = 19, kK = 77, kLd = 96, kMr = 32, kOfGrain = 4 / sizeof(Element) * kGrain;
+  std::vector<Element> a(kRows * kLd), turned(kLd * kRows);
   for (int r = 0; r < kRows; ++r)
     for (int k = 0; k < kLd; ++k) {
-      a[r * kLd + k] = static_cast<std::uint16_t>(1 + r * 256 + k);
+      a[r * kLd + k] = static_cast<Element>(1 + r * (sizeof(Element) == 1 ? 37 : 256) + k);
       turned[k * kRows + r] = a[r * kLd + k];
     }
   struct alignas(64) Panel {
-    std::uint16_t words[kGrains][kMr][2 * kGrain];
+    Element words[GRAINS][kMr][kOfGrain];
   };
   for (const bool k_contiguous : {true, false}) {
     const auto panel = std::make_unique<Panel>();
-    std::memset(panel.get(), 0xff, sizeof(Panel));
-    const PackSource source = make_pack_source(PackKind::bf16, DType::bf16, k_contiguous ? a.data() : turned.data(),
-                                               k_contiguous ? kLd : kRows, k_contiguous, false);
+    std::memset(panel.get(), untouched, sizeof(Panel));
+    PackSource source = make_pack_source(kind, type, k_contiguous ? a.data() : turned.data(),
+                                         k_contiguous ? kLd : kRows, k_contiguous, false);
+    source.is_a = is_a;
     amx.pack_tiles(source, 2, kRows - 2, kMr, 6, kK, panel.get());
-    for (int k = 0; k < kGrains * 2 * kGrain; ++k)
+    for (int k = 0; k < GRAINS * kOfGrain; ++k)
       for (int r = 0; r < kMr; ++r) {
         const int expected = r < kRows - 2 && k < kK ? a[(r + 2) * kLd + k + 6] : 0;
-        ASSERT_EQ(panel->words[k / 32][r][k % 32], expected) << k_contiguous << " row " << r << " k " << k;
+        ASSERT_EQ(panel->words[k / kOfGrain][r][k % kOfGrain], expected) << k_contiguous << " row " << r << " k " << k;
       }
   }
+}
+
+TEST(HostCuts, PanelsOfTilesHaveRowsOfWholeGrains) {
+  if (!isa_available(Isa::x86_64_v4_bf16)) GTEST_SKIP() << cpu_brand();
+  expect_rows_of_whole_grains<std::uint16_t, 3>(PackKind::bf16, DType::bf16, false, 0xff);
 }
 
 // Signed as they are in memory, whatever other kernels of int8 add to A.
 TEST(HostCuts, PanelsOfTilesHaveBytesAsTheyAre) {
   if (!isa_available(Isa::x86_64_v4_bf16)) GTEST_SKIP() << cpu_brand();
-  const IsaTable& amx = *table_for(Isa::x86_64_amx);
-  constexpr int kRows = 19, kK = 77, kLd = 96, kMr = 32, kGrains = 2;
-  std::vector<std::int8_t> a(kRows * kLd), turned(kLd * kRows);
-  for (int r = 0; r < kRows; ++r)
-    for (int k = 0; k < kLd; ++k) {
-      a[r * kLd + k] = static_cast<std::int8_t>(37 * r + k);
-      turned[k * kRows + r] = a[r * kLd + k];
-    }
-  struct alignas(64) Panel {
-    std::int8_t words[kGrains][kMr][4 * kGrain];
-  };
-  for (const bool k_contiguous : {true, false}) {
-    const auto panel = std::make_unique<Panel>();
-    std::memset(panel.get(), 0x55, sizeof(Panel));
-    PackSource source = make_pack_source(PackKind::i8, DType::int8, k_contiguous ? a.data() : turned.data(),
-                                         k_contiguous ? kLd : kRows, k_contiguous, false);
-    source.is_a = true;
-    amx.pack_tiles(source, 2, kRows - 2, kMr, 6, kK, panel.get());
-    for (int k = 0; k < kGrains * 4 * kGrain; ++k)
-      for (int r = 0; r < kMr; ++r) {
-        const int expected = r < kRows - 2 && k < kK ? a[(r + 2) * kLd + k + 6] : 0;
-        ASSERT_EQ(panel->words[k / 64][r][k % 64], expected) << k_contiguous << " row " << r << " k " << k;
-      }
-  }
+  expect_rows_of_whole_grains<std::int8_t, 2>(PackKind::i8, DType::int8, true, 0x55);
 }
 
 // A panel: sizes, scales of 16 rows, values in whole chunks of 64 that no cache set is crowded by. A thread: its part

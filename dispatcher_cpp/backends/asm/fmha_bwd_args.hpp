@@ -82,6 +82,20 @@ struct GroupStrides {
   }
 };
 
+template <class Strides>
+struct StridesOfTensors {
+  Strides q, k, v, dout, dk, dv;
+
+  void set(const FmhaArgs& a) noexcept {
+    q.set(a.q_strides);
+    k.set(a.k_strides);
+    v.set(a.v_strides);
+    dout.set(a.dout_strides);
+    dk.set(a.dk_strides);
+    dv.set(a.dv_strides);
+  }
+};
+
 /// Of kernels for gfx942, and of those that were compiled again for gfx950.
 struct PaddedBackwardArguments {
   BackwardOperands<HalfSlot> operands;
@@ -90,7 +104,7 @@ struct PaddedBackwardArguments {
   HalfSlot<std::uint32_t> q_length, k_length;
   HalfSlot<std::uint32_t> hdim;
   HalfSlot<std::uint32_t> heads;
-  BackwardStrides<HalfSlot> q, k, v, dout, dk, dv;
+  StridesOfTensors<BackwardStrides<HalfSlot>> strides;
 
   static PaddedBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room) noexcept {
     PaddedBackwardArguments to;
@@ -101,12 +115,7 @@ struct PaddedBackwardArguments {
     to.k_length.value = narrow(x.seqlen_k);
     to.hdim.value = narrow(x.hdim_q);
     to.heads.value = narrow(x.heads_q);
-    to.q.set(a.q_strides);
-    to.k.set(a.k_strides);
-    to.v.set(a.v_strides);
-    to.dout.set(a.dout_strides);
-    to.dk.set(a.dk_strides);
-    to.dv.set(a.dv_strides);
+    to.strides.set(a);
     return to;
   }
 };
@@ -140,7 +149,7 @@ struct GroupBackwardArguments {
   HalfSlot<std::uint32_t> heads_per_kv;
   HalfSlot<std::uint32_t> lse_head;
   HalfSlot<std::uint32_t> all_keys;
-  GroupStrides q, k, v, dout, dk, dv;
+  StridesOfTensors<GroupStrides> strides;
   HalfSlot<std::uint32_t> hdim;
 
   static GroupBackwardArguments of(const FmhaShape& x, const FmhaArgs& a, const BackwardTensors& room) noexcept {
@@ -151,12 +160,7 @@ struct GroupBackwardArguments {
     to.factors.set(a.scale);
     to.heads_per_kv.value = narrow(x.heads_q / x.heads_k);
     to.lse_head.value = narrow(4 * room.rows);
-    to.q.set(a.q_strides);
-    to.k.set(a.k_strides);
-    to.v.set(a.v_strides);
-    to.dout.set(a.dout_strides);
-    to.dk.set(a.dk_strides);
-    to.dv.set(a.dv_strides);
+    to.strides.set(a);
     to.hdim.value = narrow(x.hdim_q);
     return to;
   }
