@@ -1,6 +1,6 @@
 // How fast all threads together multiply and add, on registers alone: what a product bound by arithmetic is held
 // against.
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "backends/host/threads.hpp"
 
 #include <cstdint>

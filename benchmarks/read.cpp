@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "backends/host/threads.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <numeric>
-#include "backends/host/fmha_append.hpp"
+#include "backends/host/fmha/append.hpp"
 #include "ckgen/problem.hpp"
 #include "host_fixture.hpp"
 

@@ -1,8 +1,8 @@
 // One problem of op fmha for the host kernels' tests: random operands in buffers of exactly their size.
 #pragma once
 
-#include "backends/host/fmha.hpp"
-#include "backends/host/gemm.hpp"
+#include "backends/host/fmha/fmha.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "ckgen/problem.hpp"
 #include "host_fixture.hpp"
 

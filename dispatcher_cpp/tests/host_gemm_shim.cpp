@@ -1,6 +1,6 @@
 // The host GEMM over a C ABI, for the Python references: structs by pointer, the workspace guarded on both sides.
-#include "backends/host/gemm.hpp"
-#include "backends/host/moe.hpp"
+#include "backends/host/gemm/gemm.hpp"
+#include "backends/host/moe/moe.hpp"
 #include "ckgen/preshuffle.hpp"
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // The ways that a GEMM takes on the CPU, for tests of what holds on each.
 #pragma once
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "host_fixture.hpp"
 
 #include <functional>

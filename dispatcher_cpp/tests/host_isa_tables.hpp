@@ -1,9 +1,9 @@
 // The kernels of each level that is built and that this CPU has, for tests that call them one by one.
 #pragma once
 
-#include "backends/host/blocking.hpp"
-#include "backends/host/gemm.hpp"
-#include "backends/host/isa_table.hpp"
+#include "backends/host/gemm/blocking.hpp"
+#include "backends/host/gemm/gemm.hpp"
+#include "backends/host/isa/table.hpp"
 
 #include <vector>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/host/check_fmha.hpp"
+#include "backends/host/fmha/check.hpp"
 
 namespace test_host_check_fmha {
 

@@ -1,6 +1,6 @@
 // What appending to a cache refuses: the sizes of a shape, types and descales, and rows that have no room.
-#include "backends/host/check_fmha_append.hpp"
-#include "backends/host/gemm.hpp"
+#include "backends/host/fmha/check_append.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "host_fmha_append_fixture.hpp"
 
 #include <functional>

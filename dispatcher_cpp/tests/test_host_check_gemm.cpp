@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/host/check_fused.hpp"
-#include "backends/host/check_gemm.hpp"
+#include "backends/host/gemm/check.hpp"
+#include "backends/host/gemm/check_fused.hpp"
 
 namespace test_host_check_gemm {
 

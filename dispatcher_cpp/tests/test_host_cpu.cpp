@@ -1,6 +1,6 @@
 // Which CPU this is, against what the kernel says of it, and what the environment may change.
 #include "backends/host/cpu_features.hpp"
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 
 #include <gtest/gtest.h>
 

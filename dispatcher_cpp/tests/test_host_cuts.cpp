@@ -1,9 +1,9 @@
 // How products are cut into parts and blocks, and how much workspace their parts take: the rules in numbers.
-#include "backends/host/blocking.hpp"
-#include "backends/host/pack_source.hpp"
-#include "backends/host/parts.hpp"
-#include "backends/host/small_m.hpp"
-#include "backends/host/stream_k.hpp"
+#include "backends/host/gemm/blocking.hpp"
+#include "backends/host/gemm/pack_source.hpp"
+#include "backends/host/gemm/parts.hpp"
+#include "backends/host/gemm/small_m.hpp"
+#include "backends/host/gemm/stream_k.hpp"
 #include "backends/host/workspace.hpp"
 
 #include <gtest/gtest.h>

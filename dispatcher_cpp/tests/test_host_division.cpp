@@ -1,7 +1,7 @@
 // How threads share a product, and which lines of B they ask for ahead.
-#include "backends/host/ahead.hpp"
-#include "backends/host/division.hpp"
-#include "backends/host/pack_source.hpp"
+#include "backends/host/gemm/ahead.hpp"
+#include "backends/host/gemm/division.hpp"
+#include "backends/host/gemm/pack_source.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Attention's backward on the CPU against its formulas in double, element by element; and that results are the same
 // bits whatever the number of threads.
-#include "backends/host/fmha_backward.hpp"
+#include "backends/host/fmha/backward.hpp"
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "ckgen/problem.hpp"
 #include "guarded_memory.hpp"
 #include "host_fixture.hpp"

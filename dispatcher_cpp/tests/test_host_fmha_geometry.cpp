@@ -1,5 +1,5 @@
 // How attention on the CPU is cut into tasks, and what goes where in its workspace: the rules in numbers.
-#include "backends/host/fmha_geometry.hpp"
+#include "backends/host/fmha/geometry.hpp"
 #include "backends/host/workspace.hpp"
 #include "host_fmha_fixture.hpp"
 

@@ -1,6 +1,6 @@
 // Where few rows of attention on the CPU find K and V, and what they ask memory for: each byte of what comes next, once
 // and in the order of its addresses.
-#include "backends/host/fmha_reach.hpp"
+#include "backends/host/fmha/reach.hpp"
 #include "host_fmha_fixture.hpp"
 
 #include <set>

@@ -1,8 +1,8 @@
 // GEMM twins and host instances against a triple loop written from the formulas in ckgen/gemm_types.hpp.
 // The data are small integers and power-of-two scales: every sum is exact, so results must be equal. The wide matrix of
 // dtypes, rounding and refusals is tests/cpp/test_host_gemm.py; this file is what the sanitizers run.
-#include "backends/host/blocking.hpp"
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/blocking.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "host_fixture.hpp"
 
 #include <cstdlib>

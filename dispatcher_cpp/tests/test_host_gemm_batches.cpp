@@ -1,6 +1,6 @@
 // Batches of GEMMs on the CPU: an operand that all products share is there once, with its scales; and what needs no
 // workspace.
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "host_fixture.hpp"
 
 #include <string>

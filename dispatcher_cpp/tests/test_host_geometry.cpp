@@ -1,5 +1,6 @@
-// How a GEMM on the CPU is cut, and what goes where in its workspace: the rules of backends/host/driver.hpp in numbers.
-#include "backends/host/driver.hpp"
+// How a GEMM on the CPU is cut, and what goes where in its workspace: the rules of backends/host/gemm/driver.hpp in
+// numbers.
+#include "backends/host/gemm/driver.hpp"
 #include "backends/host/workspace.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Grouped GEMM on the CPU: each group against the triple loop of host_fixture.hpp, and against a GEMM of its own, bit
 // by bit, where sums are not exact.
-#include "backends/host/grouped.hpp"
-#include "backends/host/parts.hpp"
+#include "backends/host/gemm/grouped.hpp"
+#include "backends/host/gemm/parts.hpp"
 #include "host_fixture.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The workspace of grouped GEMM on the CPU: two lists of the groups, then a slot per thread for the largest part.
-#include "backends/host/driver.hpp"
-#include "backends/host/grouped.hpp"
-#include "backends/host/parts.hpp"
+#include "backends/host/gemm/driver.hpp"
+#include "backends/host/gemm/grouped.hpp"
+#include "backends/host/gemm/parts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Few rows of A against a B that is read in place: the bytes of a row are those that it has among many rows, which are
 // packed. Operands and workspace are heap blocks of exactly their size, so that AddressSanitizer sees one byte too
 // many.
-#include "backends/host/blocking.hpp"
-#include "backends/host/gemm.hpp"
-#include "backends/host/in_place.hpp"
+#include "backends/host/gemm/blocking.hpp"
+#include "backends/host/gemm/gemm.hpp"
+#include "backends/host/gemm/in_place.hpp"
 #include "host_fixture.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Which rows of an expert of a MoE layer on the CPU go by the kernels of small_m.hpp: their sums have the bits that a
 // single token has, those of packed operands have not.
-#include "backends/host/moe.hpp"
+#include "backends/host/moe/moe.hpp"
 #include "host_fixture.hpp"
 
 #include <random>

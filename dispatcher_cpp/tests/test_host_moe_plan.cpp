@@ -1,7 +1,7 @@
 // How a MoE layer on the CPU is cut, and what goes where in its workspace: the rules in numbers.
-#include "backends/host/moe_quantize.hpp"
-#include "backends/host/moe_rows.hpp"
-#include "backends/host/moe_run.hpp"
+#include "backends/host/moe/quantize.hpp"
+#include "backends/host/moe/rows.hpp"
+#include "backends/host/moe/run.hpp"
 #include "backends/host/workspace.hpp"
 #include "ckgen/preshuffle.hpp"
 

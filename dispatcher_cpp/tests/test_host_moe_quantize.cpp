@@ -1,5 +1,5 @@
 // H of a MoE layer in A's type: every scheme of scales of moe_quantize.hpp, by loops over its formulas.
-#include "backends/host/moe_quantize.hpp"
+#include "backends/host/moe/quantize.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "host_fixture.hpp"
 #include "host_isa_tables.hpp"

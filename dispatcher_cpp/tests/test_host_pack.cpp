@@ -1,6 +1,6 @@
 // Packing of operands into panels, on every level, element by element: every type, order in memory, width and length,
 // from memory of exactly the operand's size into memory of exactly the panel's.
-#include "backends/host/pack_source.hpp"
+#include "backends/host/gemm/pack_source.hpp"
 #include "guarded_memory.hpp"
 #include "host_fixture.hpp"
 #include "host_isa_tables.hpp"

@@ -1,8 +1,9 @@
-// Few rows of A: the kernels of backends/host/small_m.hpp against the definition in ckgen/gemm_types.hpp, in double.
-// Operands and workspace are heap blocks of exactly their size, so that AddressSanitizer sees one byte too many.
-#include "backends/host/blocking.hpp"
-#include "backends/host/gemm.hpp"
-#include "backends/host/small_m.hpp"
+// Few rows of A: the kernels of backends/host/gemm/small_m.hpp against the definition in ckgen/gemm_types.hpp, in
+// double. Operands and workspace are heap blocks of exactly their size, so that AddressSanitizer sees one byte too
+// many.
+#include "backends/host/gemm/blocking.hpp"
+#include "backends/host/gemm/gemm.hpp"
+#include "backends/host/gemm/small_m.hpp"
 #include "ckgen/codecs.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"

@@ -1,5 +1,5 @@
 // Rows of A as the kernels for few rows take them: whole chunks of 64, and nothing behind them.
-#include "backends/host/pack_source.hpp"
+#include "backends/host/gemm/pack_source.hpp"
 #include "ckgen/codecs.hpp"
 #include "host_isa_tables.hpp"
 

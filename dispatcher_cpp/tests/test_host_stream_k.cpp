@@ -1,7 +1,7 @@
 // Stream-K on the CPU against a reference that deals the iterations one by one and adds as gemm_types.hpp's formulas
 // say: fused multiply-adds over ascending k within a part, then the strategy's order. Results must be equal, bit by
 // bit.
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "ckgen/codecs.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // parallel_for: every index once, slots exclusive, safe from several threads, nested calls and forked children.
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "backends/host/threads.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Sizes in a workspace, and the arithmetic by which work is shared out.
 #include <gtest/gtest.h>
 
-#include "backends/host/parts.hpp"
+#include "backends/host/gemm/parts.hpp"
 #include "backends/host/workspace.hpp"
 
 namespace test_host_workspace {

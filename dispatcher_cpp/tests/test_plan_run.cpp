@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "tiny_library.hpp"
 
 namespace test_plan_run {

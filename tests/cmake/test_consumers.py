@@ -84,9 +84,9 @@ def test_only_the_levels_asked_for_are_compiled(tmp_path: Path) -> None:
 
     levels("x86_64_v4")
     targets = cpp_build.run(cpp_build.tool("ninja"), "-C", tmp_path, "-t", "targets", "all")
-    assert [one for one in ("isa_v3.cpp.o", "isa_v4.cpp.o", "isa_v4_bf16.cpp.o") if one in targets] == [
-        "isa_v3.cpp.o",
-        "isa_v4.cpp.o",
+    assert [one for one in ("isa/v3.cpp.o", "isa/v4.cpp.o", "isa/v4_bf16.cpp.o") if one in targets] == [
+        "isa/v3.cpp.o",
+        "isa/v4.cpp.o",
     ]
     said = " ".join(levels("avx2").split())
     assert "unknown level 'avx2'. Known: x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx." in said

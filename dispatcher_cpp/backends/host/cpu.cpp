@@ -1,5 +1,5 @@
 // Which CPU is this? cpuid and affinity, asked once.
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 
 #include <cpuid.h>
 #include <sched.h>
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/host/blocking.hpp"
 #include "backends/host/cpu_features.hpp"
+#include "backends/host/gemm/blocking.hpp"
 
 namespace ckgen {
 inline namespace v1 {

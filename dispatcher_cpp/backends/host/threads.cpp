@@ -1,6 +1,6 @@
 #include "backends/host/threads.hpp"
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 
 #include <linux/futex.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 #include <ckgen/host_launch.hpp>
 
-#include "backends/host/fmha.hpp"
-#include "backends/host/fmha_append.hpp"
-#include "backends/host/fmha_backward.hpp"
+#include "backends/host/fmha/append.hpp"
+#include "backends/host/fmha/backward.hpp"
+#include "backends/host/fmha/fmha.hpp"
 #include "backends/host/threads.hpp"
 
 namespace ckgen {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "backends/host/threads.hpp"
 
 namespace ckgen {

@@ -5,7 +5,7 @@
 
 #include <ckgen/product_data.hpp>
 
-#include "backends/host/gemm.hpp"
+#include "backends/host/gemm/gemm.hpp"
 #include "src/gpu/runtime.hpp"
 
 namespace ckgen {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/host/grouped.hpp"
+#include "backends/host/gemm/grouped.hpp"
 #include "backends/host/threads.hpp"
 
 namespace ckgen {

@@ -1,6 +1,6 @@
 #include <ckgen/host_launch.hpp>
 
-#include "backends/host/moe.hpp"
+#include "backends/host/moe/moe.hpp"
 #include "backends/host/threads.hpp"
 
 namespace ckgen {

@@ -30,7 +30,7 @@ _ROTATED_VECTOR = 8
 _MOST_BYTES = 2**31 - 1
 _MOST_DISTANCE = 1 << 16
 _NOTE_BYTES = 4
-_ROWS_IN_PLACE = 32  # kRowsInPlace of backends/host/fmha_geometry.cpp
+_ROWS_IN_PLACE = 32  # kRowsInPlace of backends/host/fmha/geometry.cpp
 
 
 @dataclass(frozen=True, slots=True)

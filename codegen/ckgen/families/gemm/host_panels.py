@@ -1,5 +1,5 @@
 """What a CPU kernel's packed panels hold of a signature's operands, and so which menu of register tiles it has: as
-`host_kind` of backends/host/blocking.cpp."""
+`host_kind` of backends/host/gemm/blocking.cpp."""
 
 from __future__ import annotations
 

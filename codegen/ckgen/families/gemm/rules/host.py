@@ -17,13 +17,13 @@ _SUMS = tuple(map(str, (DType.FP32, DType.INT32)))
 RULES = RuleSet(Backend.HOST, GemmSignature, HostConfig)
 
 
-@RULES.rule("host.sums", source="dispatcher_cpp/backends/host/check_gemm.cpp, check_traits")
+@RULES.rule("host.sums", source="dispatcher_cpp/backends/host/gemm/check.cpp, check_traits")
 def sums_are_of_32_bits(signature: GemmSignature, config: HostConfig, arch: ArchSpec) -> RuleFinding | None:
     """Products are added in fp32, those of int8 in int32."""
     return not_among(str(signature.acc), _SUMS, "CPU kernels add products in")
 
 
-@RULES.rule("host.int32", source="dispatcher_cpp/backends/host/check_gemm.cpp, check_traits")
+@RULES.rule("host.int32", source="dispatcher_cpp/backends/host/gemm/check.cpp, check_traits")
 def int32_is_the_bare_sum(signature: GemmSignature, config: HostConfig, arch: ArchSpec) -> RuleFinding | None:
     """An int32 C is the bare sum."""
     if signature.c is not DType.INT32 or not signature.bias:
@@ -31,7 +31,9 @@ def int32_is_the_bare_sum(signature: GemmSignature, config: HostConfig, arch: Ar
     return broken("an int32 C takes no bias", "bias", "none")
 
 
-@RULES.rule("host.register_tile", source="arch_specs, cpu.register_tiles; backends/host/gemm.cpp, gemm_host_supports")
+@RULES.rule(
+    "host.register_tile", source="arch_specs, cpu.register_tiles; backends/host/gemm/gemm.cpp, gemm_host_supports"
+)
 def register_tile_is_of_the_level(signature: GemmSignature, config: HostConfig, arch: ArchSpec) -> RuleFinding | None:
     """The arch's level has a micro-kernel of the register tile for what the panels hold."""
     if arch.cpu is None:

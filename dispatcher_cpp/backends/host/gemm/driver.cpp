@@ -1,0 +1,477 @@
+#include "backends/host/gemm/driver.hpp"
+
+#include "backends/host/gemm/ahead.hpp"
+#include "backends/host/gemm/fused.hpp"
+#include "backends/host/gemm/pack_source.hpp"
+#include "ckgen/codecs.hpp"
+#include "ckgen/prepack.hpp"
+#include "ckgen/preshuffle.hpp"
+#include "ckgen/scales.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ckgen {
+inline namespace v1 {
+namespace host {
+namespace {
+
+// Rows of a tile of C that may lie a power of two apart: they share one set of a first-level cache of eight ways.
+constexpr std::int64_t kRowsOfASet = 7;
+
+constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
+
+// The line of an address, to be written: it is taken from the other cores, which a store would wait for. CPUs that do
+// not know the instruction do nothing; the address may be any.
+[[gnu::always_inline]] inline void ask_to_write(std::uintptr_t address) noexcept {
+  asm volatile("prefetchw (%0)" : : "r"(address));
+}
+
+// A part of one matrix product of the batch.
+class Problem {
+ public:
+  Problem(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch, const Part& part,
+          unsigned char* workspace)
+      : g_(g),
+        traits_(traits),
+        args_(args),
+        batch_(batch),
+        part_(part),
+        mr_(g.micro->mr),
+        nr_(g.micro->nr),
+        workspace_(workspace) {
+    a_ = a_source(g.kind, traits, args, batch);
+    b_ = b_source(g.kind, traits, args, batch);
+    a_.rows = part.rows;
+    c_ = static_cast<unsigned char*>(part.c);
+    ldc_ = args.ldc;
+    bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
+    a_scale_row_major_ = args.a_scale_row_major;
+    mx_scale_shuffled_ = args.mx_scale_shuffled;
+    a_scale_ = scales(scales_a(traits.quant, traits.scale_block) ? args.a_scale : nullptr,
+                      args.batch_stride_a == 0 ? 0 : batch, args.m, traits.quant);
+    b_scale_ = scales(
+        scales_b(traits.quant, traits.scale_block) ? args.b_scale : nullptr, args.batch_stride_b == 0 ? 0 : batch,
+        traits.quant == Quant::blockscale ? ceil_div(args.n, traits.scale_block.n) : args.n, traits.quant);
+    sums_in_c_ = can_sum_in_c();
+  }
+
+  void run() noexcept {
+    for (std::int64_t m0 = 0; m0 < g_.m_panels; m0 += g_.m_super) superblock(m0);
+  }
+
+ private:
+  const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
+    if (base == nullptr) return nullptr;
+    switch (quant) {
+      case Quant::rowwise: return static_cast<const float*>(base) + batch * rows;
+      case Quant::blockscale: return static_cast<const float*>(base) + batch * rows * g_.groups;
+      case Quant::mx:
+        return static_cast<const unsigned char*>(base) +
+               batch * (mx_scale_shuffled_ ? shuffled_mx_scale_bytes(rows, g_.groups) : rows * g_.groups);
+      default: return base;
+    }
+  }
+
+  const MicroKernel& micro_of(std::int64_t m_panel) const noexcept {
+    return m_panel == g_.m_panels - 1 ? *g_.tail : *g_.micro;
+  }
+
+  float mx_scale(const void* scales, std::int64_t row, std::int64_t group) const noexcept {
+    const std::int64_t at = mx_scale_shuffled_ ? shuffled_mx_scale(row, group, g_.groups) : row * g_.groups + group;
+    return kE8m0.value[static_cast<const unsigned char*>(scales)[at]];
+  }
+
+  // The row of A and of its scales that makes row p of the product.
+  std::int64_t row_of_a(std::int64_t p) const noexcept { return part_.rows == nullptr ? p : part_.rows[p]; }
+
+  // out[group * stride + r] for r < width: the scale of row (or column) r of the part, counted from p0, whatever shape
+  // the caller keeps them in; 1 where this side has none.
+  void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
+    if (g_.groups == 0) return;
+    for (std::int64_t r = 0; r < mr_; ++r) {
+      const bool inside = p0 + r < g_.size.m;
+      const std::int64_t p = inside ? row_of_a(part_.m0 + p0 + r) : 0;
+      for (std::int64_t q = 0; q < g_.groups; ++q) {
+        float v = 0.0f;
+        if (inside) {
+          if (traits_.quant == Quant::mx)
+            v = mx_scale(a_scale_, p, q);
+          else if (a_scale_ == nullptr)
+            v = 1.0f;
+          else
+            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * args_.m + p];
+        }
+        out[q * stride + r] = v;
+      }
+    }
+  }
+
+  void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
+    if (g_.groups == 0) return;
+    for (std::int64_t r = 0; r < width; ++r) {
+      const std::int64_t p = part_.n0 + p0 + r;
+      const std::int64_t of_block = p / traits_.scale_block.n * g_.groups;
+      for (std::int64_t q = 0; q < g_.groups; ++q) {
+        float v = 0.0f;
+        if (p0 + r < g_.size.n) {
+          if (traits_.quant == Quant::mx)
+            v = mx_scale(b_scale_, p, q);
+          else if (b_scale_ == nullptr)
+            v = 1.0f;
+          else
+            v = static_cast<const float*>(b_scale_)[of_block + q];
+        }
+        out[q * stride + r] = v;
+      }
+    }
+  }
+
+  // Where word `word` of K of a panel of a superblock is, which `micro` multiplies.
+  unsigned char* rows_at(std::int64_t panel, std::int64_t word, const MicroKernel& micro) const noexcept {
+    return workspace_ + (panel * g_.a_words * mr_ + word % g_.a_words * micro.mr) * 4;
+  }
+
+  // Panels of A from m0 on, as many as are kept, by all columns.
+  void superblock(std::int64_t m0) noexcept {
+    const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
+    float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
+    for (std::int64_t i = 0; i < m_count; ++i) gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
+    const auto first = [&](std::int64_t item) { return item * g_.n_panels / g_.across; };
+    const bool is_last = m0 + m_count == g_.m_panels;
+    for (std::int64_t i = 0; i < g_.across; ++i) {
+      const std::int64_t next = (i + 1) % g_.across;
+      const std::int64_t next_count = is_last && next == 0 ? 0 : first(next + 1) - first(next);
+      run_item({m0, first(i), m_count, first(i + 1) - first(i), first(next), next_count}, workspace_ + g_.slot_offset);
+    }
+  }
+
+  // All panels of a superblock that starts at panel m0, by panels [j0, j0 + j_count) of columns; the columns of the
+  // next item are next_j0 ff.; none follows where next_j_count is 0.
+  struct Item {
+    std::int64_t m0, j0, i_count, j_count, next_j0, next_j_count;
+  };
+  // Panels [i0, i0 + i_count) of a superblock, and where their accumulators are.
+  struct Block {
+    std::int64_t i0, i_count;
+    unsigned char *acc, *total;
+  };
+
+  // Elements [k0, k1) of split s of `i_count` panels of A from i0 on, which the first item of a superblock packs.
+  void pack_rows(const Item& item, std::int64_t i0, std::int64_t i_count, std::int64_t s, std::int64_t k0,
+                 std::int64_t k1) const noexcept {
+    const std::int64_t word = s * g_.split_words + (k0 - s * g_.split) / elements_per_word(g_.kind);
+    for (std::int64_t i = i0; i < i0 + i_count; ++i) {
+      const MicroKernel& micro = micro_of(item.m0 + i);
+      const std::int64_t row = (item.m0 + i) * mr_, count = std::min<std::int64_t>(micro.mr, g_.size.m - row);
+      pack_panel(*g_.isa, micro, a_, part_.m0 + row, count, k0, k1 - k0, rows_at(i, word, micro));
+    }
+  }
+
+  template <class F>
+  void each_block(const Item& item, unsigned char* slot, F&& f) const noexcept {
+    for (std::int64_t i = 0; i < item.i_count; i += g_.pm) {
+      const std::int64_t at = g_.one_pass ? 0 : i * mr_ * g_.acc_ld * 4;
+      f(Block{i, std::min(g_.pm, item.i_count - i), slot + at, slot + g_.slot_total_offset + at});
+    }
+  }
+
+  void run_item(const Item& item, unsigned char* slot) const noexcept {
+    if (g_.groups > 0)
+      gather_b_scales(item.j0 * nr_, item.j_count * nr_, g_.item_n * nr_,
+                      reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
+    if (g_.splits == 0) {
+      std::memset(slot, 0, g_.slot_total_offset);
+      each_block(item, slot, [&](const Block& block) { store(item, block, block.acc, slot); });
+    }
+    for (std::int64_t s = 0; s < g_.splits; ++s) {
+      if (g_.in_place != nullptr) {
+        accumulate_in_place(item, s, slot);
+        finish_split(item, {0, item.i_count, slot, slot + g_.slot_total_offset}, s, slot);
+        continue;
+      }
+      const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
+      for (std::int64_t d0 = begin; d0 < end; d0 += g_.depth) {
+        const std::int64_t d1 = std::min(d0 + g_.depth, end), column = item.j0 * nr_;
+        if (!g_.reads_prepacked)
+          pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
+                       item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
+        Ahead columns_ahead = after(item, d1);
+        each_block(item, slot, [&](const Block& block) {
+          if (item.j0 == 0) pack_rows(item, block.i0, block.i_count, s, d0, d1);
+          Ahead rows_ahead = rows_after(item, block, d0, d1);
+          accumulate(item, block, s, d0, d1, slot, rows_ahead, columns_ahead);
+          if (d1 == end) finish_split(item, block, s, slot);
+        });
+      }
+    }
+  }
+
+  // What is read of B after element d1 of an item, by it or by the next one.
+  Ahead after(const Item& item, std::int64_t d1) const noexcept {
+    const bool is_same = d1 < g_.size.k;
+    const std::int64_t column = (is_same ? item.j0 : item.next_j0) * nr_, from = is_same ? d1 : 0;
+    const std::int64_t columns = std::min((is_same ? item.j_count : item.next_j_count) * nr_, g_.size.n - column);
+    if (columns <= 0) return {};
+    return {b_, part_.n0 + column, columns, from, std::min(g_.depth, g_.size.k - from)};
+  }
+
+  // What is packed of A after elements [d0, d1) of a block: those of the next block, or what follows of K of the first.
+  Ahead rows_after(const Item& item, const Block& block, std::int64_t d0, std::int64_t d1) const noexcept {
+    const bool is_last = block.i0 + block.i_count == item.i_count;
+    const std::int64_t row = (item.m0 + (is_last ? 0 : block.i0 + block.i_count)) * mr_, from = is_last ? d1 : d0;
+    if (item.j0 != 0 || from >= g_.size.k) return {};
+    return {a_, part_.m0 + row, std::min(g_.pm * mr_, g_.size.m - row), from, std::min(g_.depth, g_.size.k - from)};
+  }
+
+  // What follows the last element of K of a split.
+  void finish_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
+    if (g_.splits > 1) fold_split(item, block, s, slot);
+    if (s == g_.splits - 1) store(item, block, g_.splits > 1 ? block.total : block.acc, slot);
+  }
+
+  // The same by a kernel that reads B in place: all rows are in this item.
+  void accumulate_in_place(const Item& item, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k), count = columns(item);
+    if (item.j0 == 0) pack_rows(item, 0, item.i_count, s, begin, end);
+    const auto* a = reinterpret_cast<const std::uint32_t*>(workspace_) + s * g_.split_words * mr_;
+    auto* acc = reinterpret_cast<float*>(slot);
+    InPlaceCall call{&b_,         part_.n0 + item.j0 * nr_,
+                     count,       begin,
+                     end - begin, a,
+                     mr_,         g_.words * mr_,
+                     g_.size.m,   acc,
+                     g_.acc_ld,   0,
+                     nullptr,     nullptr};
+    if (g_.group == 0) return g_.in_place(call);
+    const auto* a_scales = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset);
+    const auto* b_scales = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset);
+    constexpr std::int64_t kColumns = 32;  // go through all groups together
+    for (std::int64_t n = 0; n < count; n += kColumns) {
+      call.n0 = part_.n0 + item.j0 * nr_ + n;
+      call.columns = std::min(kColumns, count - n);
+      call.acc = acc + n;
+      for (std::int64_t k = begin; k < end; k = call.k0 + call.depth) {
+        const std::int64_t q = k / g_.group, of_block = begin + ((k - begin) / g_.kc + 1) * g_.kc;
+        call.k0 = k;
+        call.depth = std::min({(q + 1) * g_.group, of_block, end}) - k;
+        call.a = a + (k - begin) * mr_;
+        call.flags = k == begin ? kScaled : kScaled | kAccumulate;
+        call.a_scale = a_scales + q * g_.m_super * mr_;
+        call.b_scale = b_scales + q * g_.item_n * nr_ + n;
+        g_.in_place(call);
+      }
+    }
+  }
+
+  // The panels that a register tile reads, as a micro-kernel takes them.
+  struct Columns {
+    const unsigned char* base;
+    std::int64_t panels[kMostPanels];
+  };
+
+  // Those of panel j of an item, from word `word` of K on, which is word `packed` of the columns that the item packed.
+  Columns columns_of(const Item& item, std::int64_t j, std::int64_t word, std::int64_t packed,
+                     unsigned char* slot) const noexcept {
+    Columns c{};
+    std::int64_t stride = b_stride(), last = kMostPanels;
+    if (g_.reads_prepacked) {  // what is beyond N is the last panel once more, and never stored
+      const std::int64_t first = (item.j0 + j) * nr_ / kPanelColumns;
+      last = ceil_div(g_.size.n, kPanelColumns) - 1 - first;
+      stride = b_.ld * kPanelColumns;
+      c.base = b_.base + ((part_.n0 / kPanelColumns + first) * b_.ld + word) * kPanelColumns * 4;
+    } else {
+      c.base = slot + g_.slot_b_offset + (j * nr_ / kPanelColumns * stride + packed * kPanelColumns) * 4;
+    }
+    for (std::int64_t i = 0; i < kMostPanels; ++i) c.panels[i] = std::min(i, last) * stride;
+    return c;
+  }
+
+  // Words from one panel of packed columns to the next.
+  std::int64_t b_stride() const noexcept { return g_.depth_words * kPanelColumns; }
+
+  // Whether what a tile sums up is the result as it is stored, in one go.
+  bool can_sum_in_c() const noexcept {
+    return g_.one_pass && g_.splits == 1 && g_.kind == PackKind::f32 && traits_.c == DType::fp32 &&
+           traits_.quant == Quant::none && traits_.epilogue.empty() && bias_ == nullptr && g_.in_place == nullptr &&
+           mr_ <= kRowsOfASet && reinterpret_cast<std::uintptr_t>(c_) % alignof(float) == 0;
+  }
+  // Whether a tile, counted in panels of the part, has no row or column beyond it.
+  bool is_whole(std::int64_t m_panel, std::int64_t n_panel) const noexcept {
+    return (m_panel + 1) * mr_ <= g_.size.m && (n_panel + 1) * nr_ <= g_.size.n;
+  }
+
+  // A tile of C that is stored soon: its lines lie in another core's cache or further off.
+  void ask_for_c(std::int64_t m_panel, std::int64_t n_panel, std::int64_t rows) const noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(c_) +
+                       static_cast<std::uintptr_t>(bytes_of(traits_.c, m_panel * mr_ * ldc_ + n_panel * nr_));
+    const auto row = static_cast<std::uintptr_t>(bytes_of(traits_.c, ldc_)),
+               length = static_cast<std::uintptr_t>(bytes_of(traits_.c, nr_));
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::uintptr_t i = 0; i < length; i += 64) ask_to_write(first + static_cast<std::uintptr_t>(r) * row + i);
+  }
+
+  // Adds elements [d0, d1) of K of split s, whose columns of B are packed, to a block.
+  void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
+                  unsigned char* slot, Ahead& rows_ahead, Ahead& columns_ahead) const noexcept {
+    const std::int64_t e = elements_per_word(g_.kind), begin = s * g_.split;
+    const unsigned of_first = g_.kind == PackKind::i8 ? kFindExcess : 0U;
+    alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
+    for (std::int64_t k0 = d0; k0 < d1; k0 += g_.kc) {
+      const std::int64_t k1 = std::min(k0 + g_.kc, d1), words = ceil_div(k1 - k0, e);
+      const std::int64_t word = s * g_.split_words + (k0 - begin) / e;
+      for (std::int64_t j = 0; j < item.j_count; ++j) {
+        const Columns b = columns_of(item, j, word, (k0 - d0) / e, slot);
+        for (std::int64_t i = 0; i < block.i_count; ++i) {
+          const std::int64_t panel = block.i0 + i;
+          const MicroKernel& micro = micro_of(item.m0 + panel);
+          const unsigned char* a = rows_at(panel, word, micro);
+          unsigned char* tile = block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
+          std::int64_t ld = g_.acc_ld;
+          if (sums_in_c_ && is_whole(panel + item.m0, item.j0 + j)) {
+            tile = c_ + ((item.m0 + panel) * mr_ * ldc_ + (item.j0 + j) * nr_) * 4;
+            ld = ldc_;
+          }
+          if (k1 == g_.size.k) ask_for_c(item.m0 + panel, item.j0 + j, micro.mr);
+          const unsigned char* const* ahead = rows_ahead.take(words);
+          if (ahead == nullptr) ahead = columns_ahead.take(words);
+          if (g_.group == 0)
+            micro.run({words, a, b.base, b.panels, tile, ld,
+                       (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, ahead});
+          else
+            accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
+        }
+      }
+    }
+  }
+
+  struct Slice {
+    std::int64_t k0, k1, begin;  // of K, and where its split begins
+  };
+
+  // A slice of one tile, group of K by group of K.
+  void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const Columns& b,
+                         unsigned char* tile, std::int64_t panel, std::int64_t j, unsigned char* slot) const noexcept {
+    const float* sa = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset) + panel * mr_;
+    const float* sb = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + j * nr_;
+    for (std::int64_t k = slice.k0; k < slice.k1;) {
+      const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, slice.k1), done = k - slice.k0;
+      micro.run({next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
+                 k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
+                 sb + q * g_.item_n * nr_, nullptr, nullptr});
+      k = next;
+    }
+  }
+
+  std::int64_t first_row(const Item& item, const Block& block) const noexcept { return (item.m0 + block.i0) * mr_; }
+  std::int64_t rows(const Item& item, const Block& block) const noexcept {
+    return std::min(block.i_count * mr_, g_.size.m - first_row(item, block));
+  }
+  std::int64_t columns(const Item& item) const noexcept {
+    return std::min(item.j_count * nr_, g_.size.n - item.j0 * nr_);
+  }
+
+  // Row `r` of the part.
+  void finish_row(const Item& item, std::int64_t r, const void* acc, bool with_bias, float* out) const noexcept {
+    const std::int64_t row = part_.m0 + r, column = part_.n0 + item.j0 * nr_;
+    FinishArgs f{acc, has_int_sums(g_.kind), columns(item), 1.0f, 1.0f, nullptr, nullptr};
+    if (traits_.quant == Quant::per_tensor) {
+      f.a_scale = *static_cast<const float*>(a_scale_);
+      f.b_scalar = *static_cast<const float*>(b_scale_);
+    } else if (traits_.quant == Quant::rowwise) {
+      f.a_scale = static_cast<const float*>(a_scale_)[row_of_a(row)];
+      f.b_scale = static_cast<const float*>(b_scale_) + column;
+    }
+    if (with_bias && bias_ != nullptr) f.bias = bias_ + column;
+    g_.isa->finish(f, out);
+    apply_epilogue(*g_.isa, traits_, args_, batch_, row, column, f.n, out);
+  }
+
+  bool int_total() const noexcept { return has_int_sums(g_.kind) && (g_.split_mode != 2 || traits_.c == DType::int32); }
+
+  // total += this split, the way the split mode says. Integer sums wrap like the GPU's, hence unsigned.
+  void fold_split(const Item& item, const Block& block, std::int64_t s, unsigned char* slot) const noexcept {
+    const std::int64_t n = columns(item), first = first_row(item, block);
+    for (std::int64_t r = 0; r < rows(item, block); ++r) {
+      unsigned char* from = block.acc + r * g_.acc_ld * 4;
+      unsigned char* to = block.total + r * g_.acc_ld * 4;
+      if (int_total()) {
+        const std::uint32_t* x = reinterpret_cast<const std::uint32_t*>(from);
+        std::uint32_t* y = reinterpret_cast<std::uint32_t*>(to);
+        for (std::int64_t j = 0; j < n; ++j) y[j] = s == 0 ? x[j] : y[j] + x[j];
+        continue;
+      }
+      const float* x = reinterpret_cast<const float*>(from);
+      float* y = reinterpret_cast<float*>(to);
+      if (g_.split_mode == 2) {
+        float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
+        finish_row(item, first + r, from, s == 0, row);
+        g_.isa->round(traits_.c, row, n);
+        x = row;
+      }
+      for (std::int64_t j = 0; j < n; ++j) y[j] = s == 0 ? x[j] : y[j] + x[j];
+      if (g_.split_mode == 2) g_.isa->round(traits_.c, y, n);
+    }
+  }
+
+  // Of row r of a block, whose whole tiles are in C, the other columns.
+  void store_rest(const unsigned char* result, std::int64_t r, std::int64_t first, const Item& item, std::int64_t done,
+                  std::int64_t n) const noexcept {
+    const std::int64_t column = item.j0 * nr_ + done;
+    std::memcpy(c_ + ((first + r) * ldc_ + column) * 4, result + (r * g_.acc_ld + done) * 4,
+                static_cast<std::size_t>(n - done) * 4);
+  }
+
+  void store(const Item& item, const Block& block, const unsigned char* result, unsigned char* slot) const noexcept {
+    const std::int64_t n = columns(item), first = first_row(item, block);
+    float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
+    const bool finished = g_.splits > 1 && g_.split_mode == 2;
+    const bool plain = (traits_.quant == Quant::none || g_.group != 0) && traits_.epilogue.empty();
+    const std::int64_t in_whole_tiles = std::min(item.j_count, g_.size.n / nr_ - item.j0) * nr_;
+    for (std::int64_t r = 0; r < rows(item, block); ++r) {
+      if (sums_in_c_ && is_whole((first + r) / mr_, item.j0)) {
+        store_rest(result, r, first, item, in_whole_tiles, n);
+        continue;
+      }
+      const unsigned char* acc = result + r * g_.acc_ld * 4;
+      unsigned char* out = c_ + bytes_of(traits_.c, (first + r) * ldc_ + item.j0 * nr_);
+      const float* values = reinterpret_cast<const float*>(acc);
+      if (traits_.c == DType::int32) {
+        std::memcpy(out, acc, static_cast<std::size_t>(n) * 4);
+        continue;
+      }
+      if (!finished && !(plain && bias_ == nullptr && !has_int_sums(g_.kind))) {
+        finish_row(item, first + r, acc, true, row);
+        values = row;
+      }
+      g_.isa->encode(traits_.c, values, out, n);
+    }
+  }
+
+  const Geometry& g_;
+  const GemmTraits traits_;
+  const GemmArgs& args_;
+  const std::int64_t batch_;
+  const Part part_;
+  const std::int64_t mr_, nr_;
+  unsigned char* const workspace_;
+  PackSource a_{}, b_{};
+  unsigned char* c_ = nullptr;
+  std::int64_t ldc_ = 0;
+  const float* bias_ = nullptr;
+  bool a_scale_row_major_ = true, mx_scale_shuffled_ = false;
+  bool sums_in_c_ = false;
+  const void* a_scale_ = nullptr;
+  const void* b_scale_ = nullptr;
+};
+
+}  // namespace
+
+void execute_part(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, const Part& part, void* workspace,
+                  std::int64_t batch) noexcept {
+  Problem(g, traits, args, batch, part, static_cast<unsigned char*>(workspace)).run();
+}
+
+}  // namespace host
+}  // namespace v1
+}  // namespace ckgen
