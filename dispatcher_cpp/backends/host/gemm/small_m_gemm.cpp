@@ -17,12 +17,14 @@ namespace {
 constexpr double kSmallProblemFlops = 5e7;
 constexpr std::int64_t kPrepareSerially = 1 << 14;  // elements of A
 constexpr std::int64_t kSliceBytes = 256 << 10;     // of B, about what a thread takes at a time
+// How much is computed while a byte of B comes: a thread reads 20 to 30 GB/s and computes some 100 GF/s.
+constexpr double kFlopsPerByte = 4;
 
 struct SmallGeometry {
   SmallPlan plan;
   Sizes size;
   std::int64_t slice;  // rows of B of an item
-  double flops;        // of the whole batch
+  double work;         // of the whole batch: floating-point operations, or the time of reading B in such
   int threads, instances;
   std::size_t slot_row, slot_scratch, slot_bytes, slots, problem_bytes, bytes;
 };
@@ -34,9 +36,11 @@ SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking,
   g.plan = small_plan(traits, blocking, size.k);
   if (g.plan.kernels == nullptr) return g;
   g.size = size;
-  const double flops = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
-  g.flops = flops * static_cast<double>(size.batch);
-  const int threads = g.flops < kSerialFlops ? 1 : std::max(1, blocking.threads);
+  const double b_elements = static_cast<double>(size.n) * static_cast<double>(size.k);
+  const double flops = 2.0 * static_cast<double>(size.m) * b_elements;
+  const double reading = kFlopsPerByte * b_elements * g.plan.kernels->b_bits / 8;
+  g.work = std::max(flops, reading) * static_cast<double>(size.batch);
+  const int threads = flops * static_cast<double>(size.batch) < kSerialFlops ? 1 : std::max(1, blocking.threads);
   const bool batch_parallel = threads > 1 && size.batch > 1 && flops < kSmallProblemFlops;
   g.threads = batch_parallel ? 1 : threads;
   g.instances = batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, size.batch)) : 1;
@@ -70,7 +74,7 @@ class SmallProblem {
         [this](std::int64_t i, int index) {
           slice(i * g_.slice, workspace_ + g_.slots + g_.slot_bytes * static_cast<std::size_t>(index));
         },
-        g_.flops);
+        g_.work);
   }
 
  private:
@@ -102,7 +106,7 @@ class SmallProblem {
     const int threads = g_.size.m * g_.size.k < kPrepareSerially ? 1 : g_.threads;
     parallel_for(
         g_.size.m, threads,
-        [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, part_.m0 + r, r, workspace_); }, g_.flops);
+        [&](std::int64_t r, int) { small_prepare(g_.plan, a, scales, part_.m0 + r, r, workspace_); }, g_.work);
   }
 
   void slice(std::int64_t n0, unsigned char* slot) const noexcept {
@@ -174,7 +178,7 @@ bool execute_small_m(const GemmTraits& traits, const Blocking& blocking, const G
         SmallProblem(g, traits, args, i, {0, 0, c, nullptr}, base + g.problem_bytes * static_cast<std::size_t>(index))
             .run();
       },
-      g.flops);
+      g.work);
   return true;
 }
 
