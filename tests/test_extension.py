@@ -13,7 +13,6 @@ from typing import Any, cast
 import click
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
 from ckgen import paths
 from ckgen.cli import cli
@@ -23,6 +22,7 @@ from ckgen.fuzz.run import Report
 from ckgen.model.errors import UsageError
 from ckgen.runtime import Library
 from ckgen.runtime.source import LibrarySource
+from commands import ok, run
 
 SAYS = (
     "error: `{}` needs the distribution ckgen-emulator, which is not installed: "
@@ -54,7 +54,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_the_emulator_brings_says_what_to_install(words: tuple[str, ...], asked: str) -> None:
-    result = CliRunner().invoke(cli, words, prog_name="ckgen")
+    result = run(*words)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", SAYS.format(asked))
 
 
@@ -69,8 +69,7 @@ def test_emulated_operations_say_what_to_install() -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_its_command_is_listed_all_the_same() -> None:
-    listed = CliRunner().invoke(cli, ["--help"])
-    assert "emulate     Run GPU code on the CPU, and check it while it runs." in listed.stdout
+    assert "emulate     Run GPU code on the CPU, and check it while it runs." in ok("--help")
     completed = ShellComplete(cli, {}, "ckgen", "_CKGEN_COMPLETE").get_completions([], "em")
     assert [(one.value, one.help) for one in completed] == [
         ("emulate", "Run GPU code on the CPU, and check it while it runs.")
@@ -114,7 +113,7 @@ def test_fuzz_counts_what_was_emulated_and_fails_with_it(monkeypatch: pytest.Mon
     prepared = SimpleNamespace(library=library, inputs=None, space=None)
     monkeypatch.setattr("ckgen.fuzz.prepare.prepare", lambda *_: prepared)
     monkeypatch.setattr("ckgen.fuzz.run.fuzz", lambda subject, seed, *_: Report(seed))
-    result = CliRunner().invoke(cli, ["fuzz", "--ops", "gemm,moe", "--seed", "7", "--emulate", "3", "--json"])
+    result = run("fuzz", "--ops", "gemm,moe", "--seed", "7", "--emulate", "3", "--json")
     assert asked == [(frozenset({"gemm", "moe"}), 7, 3, library)]
     document = json.loads(result.stdout)
     assert document["emulated"] == {"gemm": 2, "moe": 1} and document["failures"][0]["what"] == "it hung"

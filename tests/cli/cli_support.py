@@ -1,18 +1,9 @@
-"""Running `ckgen` in this process or its own, and tiny tables to run it on."""
+"""Tiny tables to run `ckgen` on."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from click.testing import CliRunner, Result
-
-from ckgen.cli import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 AITER = REPOSITORY / "tuning" / "aiter"
@@ -64,38 +55,6 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
-def run(*arguments: str, env: Mapping[str, str] | None = None) -> Result:
-    """`ckgen …` in this process, without the targets of the environment; never a traceback."""
-    without = {"CKGEN_TARGETS": None, "GPU_ARCHS": None, "CU_NUM": None, "CKGEN_TRACEBACK": None}
-    result = CliRunner().invoke(cli, arguments, env={**without, **(env or {})}, prog_name="ckgen")
-    assert "Traceback" not in result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result
-
-
-def ok(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """The stdout of a run that must end with exit 0."""
-    result = run(*arguments, env=env)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def as_json(*arguments: str, code: int = 0) -> Any:
-    """The one JSON document that `ckgen … --json` prints on stdout."""
-    result = run(*arguments, "--json")
-    assert result.exit_code == code, result.output
-    return json.loads(result.stdout)
-
-
-def spawn(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """`python -m ckgen …` in its own process."""
-    env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "codegen"), **options.pop("env", {})}
-    command = [sys.executable, "-m", "ckgen", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", env=env, timeout=120, check=False, **options
-    )
 
 
 def tree(folder: Path) -> dict[str, tuple[bytes, int]]:

@@ -8,10 +8,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from cli_support import HEADER, LARGE, SMALL, row, run, table, write
+from cli_support import HEADER, LARGE, SMALL, row, table, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commands import run
 from examples import examples
 
 NAME = "a8w8_blockscale.csv"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import as_json, run
 
 from bad_library import Bad, build_bad
 from ckgen.cli.bench_problems import family_asked, problems_asked
@@ -20,6 +19,7 @@ from ckgen.measure import bench, local
 from ckgen.model.groups import GroupSize
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import own_cpu
+from commands import as_json, run
 
 TARGET = str(own_cpu())
 GEMM = ("bench", "gemm", "--target", "native", "--signature", "gemm_fp32_rcr")

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import LARGE, SMALL, ok, row, run, table, write
+from cli_support import LARGE, SMALL, row, table, write
 
 from ckgen import paths
+from commands import ok, run
 from elf_writer import code_object
 from fake_compiler import FakeCompiler
 

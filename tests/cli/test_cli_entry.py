@@ -12,11 +12,12 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_support import REPOSITORY, ok, run, spawn
+from cli_support import REPOSITORY
 
 from ckgen.cli import COMMANDS, cli, tables
 from ckgen.cli.groups import Entry
 from ckgen.version import __version__
+from commands import ok, run, spawn
 
 HEAVY = (
     "numpy", "pandas", "jinja2", "yaml", "rich", "tomllib", "importlib.metadata", "ckgen.plan", "ckgen.families",

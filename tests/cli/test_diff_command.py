@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_support import LARGE, SMALL, TINY, row, run, table, write
+from cli_support import LARGE, SMALL, TINY, row, table, write
+
+from commands import run
 
 NEW = table(
     row(m=16, kernel=LARGE, us="4.0"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_support import run
 
 from ckgen.specs.__main__ import main as check_specs
+from commands import run
 from fake_compiler import FakeCompiler
 
 YAML = {

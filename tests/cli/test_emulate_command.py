@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_support import LARGE, SMALL, row, run
+from cli_support import LARGE, SMALL, row
 
 from ckgen.families.common.comparison import Comparison, Wrong
 from ckgen.families.common.sensitivity import Sensitivity
@@ -23,6 +23,7 @@ from ckgen_emulator.gemm.job import Answer
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
 from ckgen_emulator.production.model import Compared, Outcome
+from commands import run
 from fake_compiler import FakeCompiler
 
 RIGHT = Comparison(0.0, 0.0, 0.0, 0, None)

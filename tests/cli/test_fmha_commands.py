@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_support import as_json, ok, run
+
+from commands import as_json, ok, run
 
 SIZES = ("heads_q=32", "seqlen_q=4096", "hdim_q=128")
 APPEND = ("heads_q=32", "seqlen_new=3", "seqlen_k=4096", "hdim_q=128")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from cli_support import as_json, ok
+from commands import as_json, ok
 
 
 def test_problems_of_models_are_listed() -> None:

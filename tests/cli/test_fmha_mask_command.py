@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from cli_support import as_json, ok, run
+
+from commands import as_json, ok, run
 
 SIZES = ("seqlen_q=8", "seqlen_k=5")
 

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cli_support import LARGE, REPOSITORY, SMALL, as_json, ok, row, run, spawn, table, tree, write
+from cli_support import LARGE, REPOSITORY, SMALL, row, table, tree, write
 
 from ckgen.emit.leftovers import staging_of
+from commands import as_json, ok, run, spawn
 
 GENERATE = ("generate", "--targets", "gfx942", "--tuning", "t")
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+import commands
 from ckgen import paths
-from ckgen.cli import cli
 from learn.learn_support import LAYERS, SIGNATURE, write_journal
 
 AITER = paths.tuning_dir() / "aiter"
@@ -15,7 +14,7 @@ ROWWISE = ("--tables", str(AITER / "a8w8_tuned_gemm.csv"))
 
 
 def run(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(cli, ["heuristic", *words])
+    done = commands.run("heuristic", *words)
     return done.exit_code, done.output
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from cli_support import ok, run
 
 from ckgen.families.common.tile_engine import Wanted
 from ckgen.families.kernel_sets import load_kernel_set
 from ckgen.families.tile_engine import import_config, set_text
 from ckgen.model.errors import InputError, UsageError
+from commands import ok, run
 
 
 def of(*values: Any) -> dict[str, Any]:

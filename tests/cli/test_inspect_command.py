@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_support import as_json, ok, run
 
 import amd_kernels
 from amd_support import amd_toolchain, production_wheel
+from commands import as_json, ok, run
 from elf_writer import code_object, kernel
 
 KEYS = [

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import as_json, row, run, table, write
+from cli_support import row, table, write
 
 from ckgen.cli import list_profiles
+from commands import as_json, run
 
 LIST = ("list", "profiles", "--ops", "gemm", "--targets", "gfx942", "--tuning", "t", "--backend", "ck")
 

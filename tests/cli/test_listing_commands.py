@@ -10,11 +10,12 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from cli_support import REPOSITORY, SMALL, as_json, ok, run
+from cli_support import REPOSITORY, SMALL
 
 from ckgen.families.gemm import kernel_set
 from ckgen.plan import profile_file
 from ckgen.version import __version__
+from commands import as_json, ok, run
 
 
 def test_archs_are_those_of_the_specs() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import LARGE, SMALL, as_json, ok, row, run, table, write
+from cli_support import LARGE, SMALL, row, table, write
 
 from ckgen.families.gemm.heuristic import published_for
 from ckgen.families.gemm.predicted.ticks import timed
+from commands import as_json, ok, run
 
 FIELDS = [
     "target",

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_support import AITER, as_json, ok, run
+from cli_support import AITER
+
+from commands import as_json, ok, run
 
 TABLE = AITER / "tuned_fmoe.csv"
 ROUTED = (

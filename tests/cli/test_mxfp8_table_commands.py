@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_support import REPOSITORY, as_json, ok
+from cli_support import REPOSITORY
+
+from commands import as_json, ok
 
 SHIPPED = REPOSITORY / "tuning" / "ckgen" / "mxfp8_tuned_gemm.csv"
 COLUMNS = ("K", "N", "M", "kernel", "n_sub", "k_splits", "use_hip")

@@ -8,9 +8,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from cli_support import as_json, row, table, write
+from cli_support import row, table, write
 
 from ckgen.emit.schema import schema
+from commands import as_json
 
 GEMM = ("gemm", "--target", "gfx942", "--tuning", "t", "--signature")
 MOE = ("moe", "--target", "x86_64_v3", "--tuning", "t", "--signature", "bf16:gated:silu")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_support import as_json, ok, run
+
+from commands import as_json, ok, run
 
 GROUPED = ("grouped_gemm", "--target", "gfx942", "--signature", "bf16", "--tuning", "t")
 MOE = ("moe", "--target", "x86_64_v3", "--signature", "bf16:gated:silu", "--tuning", "t")

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_support import as_json, ok, run, tree
+from cli_support import tree
+
+from commands import as_json, ok, run
 
 WORDS = ("--targets", "gfx942:304;x86_64_v3", "--tuning", "t")
 

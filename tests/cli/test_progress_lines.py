@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import ok, run
 
 from ckgen.build.runtime_library import run_step
 from ckgen.model.errors import InputError, UsageError
 from ckgen.progress import Progress
+from commands import ok, run
 
 BENCHED = ("--target", "native", "--signature", "fp32", "--shape", "1,2,3")
 SHOWING = (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli_support import as_json, run, write
+from cli_support import write
+
+from commands import as_json, run
 
 LINE = "[aiter] shape is M:{}, N:512, K:7168, not found tuned config in /t/a8w8_blockscale_tuned_gemm.csv, will use\n"
 NAME = "gemm_fp8_ocp_bf16_rcr_blockscale"

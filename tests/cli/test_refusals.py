@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cli_support import run
+
+from commands import run
 
 MX = ("gemm", "--target", "gfx950", "--signature", "mxfp8", "--tuning", "t")
 PAGED = ("fmha:bf16_blocktable", "--target", "gfx90a", "batch=8", "heads_q=32", "heads_k=8", "seqlen_q=1")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli_support import REPOSITORY, as_json, ok, row, run, table, write
+from cli_support import REPOSITORY, row, table, write
 
 from ckgen.plan.profile_file import read_profile
 from ckgen.workload.shape_list import read_shapes
+from commands import as_json, ok, run
 from html_support import demand_good, number
 from report.tuning_support import journal_of_a_tune
 

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_support import as_json, ok, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckgen.cli.options import shared_options
 from ckgen.cli.settings_file import find_settings
+from commands import as_json, ok, run
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from cli_support import AITER, REPOSITORY, as_json, run
+from cli_support import AITER, REPOSITORY
+
+from commands import as_json, run
 
 MODELS = REPOSITORY / "examples" / "models"
 TABLE = AITER / "model_configs" / "a8w8_blockscale_tuned_gemm_qwen3_vl_235b.csv"

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_support import HEADER, LARGE, as_json, ok, row, run, table, tree, write
+from cli_support import HEADER, LARGE, row, table, tree, write
+
+from commands import as_json, ok, run
 
 SLOW, FAST = row(us="4.3"), row(us="4.1", kernel=LARGE)
 OLD_HEADER = HEADER.removeprefix("gfx,")

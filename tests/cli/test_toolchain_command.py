@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_support import run
 
 from amd_support import amd_toolchain
 from ckgen.build.amd.probe_list import probes
+from commands import run
 
 
 @pytest.fixture(autouse=True)

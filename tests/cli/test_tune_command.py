@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import as_json, ok, run, write
+from cli_support import write
 from tune_support import BLOCKS, CPU, SHAPES, TUNE, OfSignature, here, rows
 
 from ckgen.measure.conditions import Conditions
@@ -20,6 +20,7 @@ from ckgen.runtime import Options, ProblemStruct, RuntimeLibrary
 from ckgen.specs.native import own_cpu
 from ckgen.tune.device import conditions_on
 from ckgen.tune.journal import read_journals
+from commands import as_json, ok, run
 from runtime_build import load_own
 
 SHAPE = FmhaShape(batch=2, heads_q=8, heads_k=2, seqlen_q=64, seqlen_k=96, hdim_q=64, hdim_v=64)

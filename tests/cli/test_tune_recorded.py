@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_support import ok, run
+
+from commands import ok, run
 
 TARGET = "sm_90a:132"
 NAMES = ("gemm_bf16_rcr_cutlass_64x64x64_2x1_pp", "gemm_bf16_rcr_cutlass_128x128x64_2x1_pp")

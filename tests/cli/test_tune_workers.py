@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import as_json, ok, run, write
+from cli_support import write
 from tune_support import SHAPES, TUNE, OfSignature, here, rows
 
 from ckgen.cluster import Lost
 from ckgen.tune.journal import read_journals
+from commands import as_json, ok, run
 from tune.fake_measurer import FakeMeasurer
 
 

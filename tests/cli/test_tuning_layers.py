@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_support import LARGE, SMALL, as_json, row, run, table, write
+from cli_support import LARGE, SMALL, row, table, write
 
 from ckgen import paths
+from commands import as_json, run
 
 LOOKUP = ("lookup", "gemm", "--target", "gfx942", "--signature", "a8w8_blockscale", "--shape")
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_support import AITER, LARGE, SMALL, as_json, ok, row, run, table, write
+from cli_support import AITER, LARGE, SMALL, row, table, write
+
+from commands import as_json, ok, run
 
 
 def test_fates_of_the_real_tables() -> None:

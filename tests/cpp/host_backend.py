@@ -69,7 +69,10 @@ def build(folder):
     library = pathlib.Path(folder) / "host.so"
     flags = ["-std=c++20", "-O2", "-fPIC", "-shared", f"-I{CPP / 'include'}", f"-I{CPP}"]
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *SYSTEM_LIBRARIES]
-    subprocess.run(["g++", *flags, str(CPP / "tests/host_gemm_shim.cpp"), "-o", str(library), *whole], check=True)
+    subprocess.run(
+        ["g++", *flags, str(CPP / "tests/backends/host/gemm/host_gemm_shim.cpp"), "-o", str(library), *whole],
+        check=True,
+    )
     return library
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hip_support import environment, read_report, shim
 from shim_program import shim_program
 
 from amd_support import amd_toolchain
-from ckgen.cli import cli
+from commands import ok
 from cpp_build import attempt
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
@@ -45,20 +44,14 @@ def program(target: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bf16_tuned_batched_gemm.csv").write_text(TABLE, encoding="utf-8")
     table = str(folder / "bf16_tuned_batched_gemm.csv")
     asked = ("--targets", target, "--tuning", table, "--signatures", "gemm_bf16_rcr_batched")
-    ckgen("generate", *asked, "--backend", "ck", "--name", "my_kernels", "--out", str(folder / "registry"))
-    ckgen(
+    ok("generate", *asked, "--backend", "ck", "--name", "my_kernels", "--out", str(folder / "registry"))
+    ok(
         "build",
         *(*asked, "--kernels", INSTANCE),
         *("--emit", "library", "--name", "my_kernels", "--out", str(folder / "device")),
     )
     assert (folder / "device" / "signatures.txt").read_text() == "gemm_bf16_rcr_batched\n"
     return shim_program(folder, "gemm_on_shim.cpp", "-O1")
-
-
-def ckgen(*words: str) -> None:
-    """A command of ckgen, in this process."""
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 0, done.output
 
 
 def test_a_compiled_gemm_is_right_at_once_and_from_a_graph(program: Path, tmp_path: Path, target: str) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from step_support import kernel
 
+import commands
 from amd_kernels import compiled
-from ckgen.cli import cli
 from ckgen.model.errors import UsageError
 from ckgen.specs.archs import load_archs
 from ckgen_emulator.chip import chip_of
@@ -53,7 +53,7 @@ def run(folder: Path, *options: str, yaml: str | None = None, name: str = "scale
     if yaml is not None:
         (folder / "args.yaml").write_text(yaml, encoding="utf-8")
     words = ("emulate", "--code-object", str(folder / "k.co"), "--args", str(folder / "args.yaml"), "--kernel", name)
-    return CliRunner().invoke(cli, [*words, *options], prog_name="ckgen")
+    return commands.run(*words, *options)
 
 
 def document(result: Result, code: int = 0) -> Any:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from amd_support import amd_toolchain
-from ckgen.cli import cli
 from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfig
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.families.registry import make_instance
@@ -20,6 +17,7 @@ from ckgen_emulator.fmha.append import AppendProblem, append_cases, append_data,
 from ckgen_emulator.fmha.build import build_kernel
 from ckgen_emulator.fmha.call import prepare
 from ckgen_emulator.fmha.run import FmhaKernel
+from commands import as_json, run
 
 CONFIG = HipAppendConfig(8)
 SIGNATURE = parse_canonical("fmha_bf16_append_blocktable_rope_half")
@@ -47,11 +45,10 @@ def test_new_rows_and_o_are_within_their_bounds_and_nothing_else_is_written(prob
 def test_the_command_runs_it() -> None:
     kernel()
     words = ("--kernel", kernel().name, "--target", "gfx942", "heads_q=4", "heads_k=2", "hdim_q=64", "page_size=16")
-    done = CliRunner().invoke(cli, ("emulate", "fmha", *words, "--lengths", "5+3,20+3", "rotary_dim=32", "--json"))
-    document = json.loads(done.stdout)
-    assert done.exit_code == 0 and document["ok"] and document["problem"] == str(PLAIN), done.output
+    document = as_json("emulate", "fmha", *words, "--lengths", "5+3,20+3", "rotary_dim=32")
+    assert document["ok"] and document["problem"] == str(PLAIN), document
     assert [(one["name"], one["wrong"]) for one in document["outputs"]] == [("k", 0), ("v", 0), ("o", 0)]
-    done = CliRunner().invoke(cli, ("emulate", "fmha", *words, "--lengths", "5+3,20+3", "rotary_dim=33"))
+    done = run("emulate", "fmha", *words, "--lengths", "5+3,20+3", "rotary_dim=33")
     assert done.exit_code == 1 and "(rule fmha.shape.rotary-dim)" in done.stdout, done.output
 
 

@@ -9,17 +9,16 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hip_support import environment, read_report, shim
 from shim_program import fmha_device_library, shim_program
 
 from amd_support import amd_toolchain
-from ckgen.cli import cli
 from ckgen.families.fmha.hip_config import HipFmhaConfig
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import compare
+from commands import ok
 from cpp_build import ROOT, attempt
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
@@ -58,8 +57,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mine.yaml").write_text(SET)
     asked = ("--ops", "fmha", "--targets", "gfx942", "--signatures", SIGNATURE, "--name", "my_kernels")
     sets = ("--kernel-set", str(folder / "mine.yaml"))
-    done = CliRunner().invoke(cli, ("generate", *asked, *sets, "--out", str(folder / "registry")))
-    assert done.exit_code == 0, done.output
+    ok("generate", *asked, *sets, "--out", str(folder / "registry"))
     fmha_device_library(folder / "device", [(SIGNATURE, CONFIG)])
     return shim_program(folder, "fmha_decode_on_shim.cpp", "-O0")
 

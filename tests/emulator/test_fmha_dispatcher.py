@@ -8,12 +8,10 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hip_support import environment, read_report, shim
 from shim_program import fmha_device_library, shim_program
 
 from amd_support import amd_toolchain
-from ckgen.cli import cli
 from ckgen.families.fmha.asm_kernels import asm_fmha_kernels
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
 from ckgen.families.fmha.signature import parse_canonical
@@ -21,6 +19,7 @@ from ckgen.model.config import Tile
 from ckgen_emulator.fmha.problem import FmhaProblem, fmha_data
 from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.production.model import compare
+from commands import ok
 from cpp_build import attempt
 
 pytestmark = [pytest.mark.amd, pytest.mark.cpp, pytest.mark.slow]
@@ -43,8 +42,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kernels += [word for name in sorted({name for name, _ in KERNELS}) for word in ("--signatures", name)]
     asked = ("--ops", "fmha", "--targets", "gfx942", "--name", "my_kernels", *kernels)
     asked += ("--kernel-set", "asm")
-    done = CliRunner().invoke(cli, ("generate", *asked, "--out", str(folder / "registry")))
-    assert done.exit_code == 0, done.output
+    ok("generate", *asked, "--out", str(folder / "registry"))
     fmha_device_library(folder / "device", KERNELS)
     return shim_program(folder, "fmha_on_shim.cpp", "-O0")
 

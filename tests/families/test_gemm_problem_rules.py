@@ -262,7 +262,7 @@ def split_refusal(c: Constraints, k: int, splits: int) -> str | None:
 def test_splits_are_taken_where_one_kernel_fits_all_parts(
     step: int, grain: int, turn: int, lead: int, taken: int
 ) -> None:
-    """The same cases and counts are those of dispatcher_cpp/tests/test_supports.cpp."""
+    """The same cases and counts are those of dispatcher_cpp/tests/gemm/test_supports.cpp."""
     constraints = Constraints(
         k_multiple_per_split=step, split_grain=grain, split_turn=turn, split_lead=lead, max_k_batch=8,
         min_k=0 if step else 9,

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from ckgen.cli import cli
 from ckgen.families.common.comparison import Expected
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.moe.reference import MoeOperands
@@ -31,6 +29,7 @@ from ckgen.model.groups import GroupSize
 from ckgen.plan.model import AnyUnit
 from ckgen.runtime import Dispatcher, GemmArgsStruct, Plan, RuntimeLibrary
 from ckgen.runtime.grouped import GroupOperandsStruct, GroupSizeStruct
+from commands import run
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -50,9 +49,7 @@ def test_nothing_is_found_in_this_checkout(subject: Subject, monkeypatch: pytest
     monkeypatch.setattr(prepare, "NAME", subject.name)
     prepared = prepare.Prepared(subject.library, subject.inputs, subject.space)
     monkeypatch.setattr(prepare, "prepare", lambda ops, say: prepared)
-    done = CliRunner().invoke(
-        cli, ["fuzz", "--seconds", str(NEVER), "--count", str(COUNT), "--seed", str(SEED), "--json"]
-    )
+    done = run("fuzz", "--seconds", str(NEVER), "--count", str(COUNT), "--seed", str(SEED), "--json")
     assert done.stdout, done.output
     document = json.loads(done.stdout)
     assert document["failures"] == [] and done.exit_code == 0
@@ -282,7 +279,7 @@ def test_a_run_goes_on_after_a_crash(subject: Subject, tmp_path: Path, monkeypat
 
 
 def test_given_problems_are_checked_words(subject: Subject) -> None:
-    done = CliRunner().invoke(cli, ["fuzz", "--problem", "signature=gemm_fp16_rcr"])
+    done = run("fuzz", "--problem", "signature=gemm_fp16_rcr")
     assert done.exit_code == 2 and "target missing" in done.stderr
-    done = CliRunner().invoke(cli, ["fuzz", "--problem", FP16.text(), "--emulate", "1"])
+    done = run("fuzz", "--problem", FP16.text(), "--emulate", "1")
     assert done.exit_code == 2 and "--emulate" in done.stderr

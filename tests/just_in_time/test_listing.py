@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import ckgen
-from ckgen.cli import cli
 from ckgen.just_in_time.build import _request
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError, UsageError
@@ -17,6 +14,7 @@ from ckgen.paths import shipped_tables
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
+from commands import as_json
 
 WORDS = {"ops": ["gemm"], "targets": "gfx942:304", "signatures": ["gemm_fp16_rcr"]}
 BESIDE = "gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x32_1x4x1_16x16x16"
@@ -24,9 +22,8 @@ BESIDE = "gemm_fp16_rcr_ck_tile_compv3_intrawave_cshuffle_pad111_64x64x32_1x4x1_
 
 def test_the_same_instances_as_the_command_and_as_a_library_of_their_names() -> None:
     """One of the kernel sets beside the default one too, several of which have none such."""
-    words = ["list", "instances", "--targets", "gfx942:304", "--ops", "gemm", "--signatures", "gemm_fp16_rcr", "--json"]
-    said = CliRunner().invoke(cli, words, catch_exceptions=False)
-    listed = [one["name"] for one in json.loads(said.stdout)["instances"]]
+    words = ("list", "instances", "--targets", "gfx942:304", "--ops", "gemm", "--signatures", "gemm_fp16_rcr")
+    listed = [one["name"] for one in as_json(*words)["instances"]]
     assert [one.name for one in ckgen.kernels(**WORDS)] == listed
     assert len(listed) > 3 and BESIDE in listed
     asked = _request(**WORDS, kernels=[BESIDE], tuning=(), kernel_sets=(), device_code=False)

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from ckgen.cli import cli
 from ckgen.families.common.decision_rule import Asked, Leaf, parse_rule
 from ckgen.learn.cost_fit import few_of
 from ckgen.learn.cost_tree import chosen, grow, right_size
@@ -20,6 +18,7 @@ from ckgen.learn.journals import examples_of_journals
 from ckgen.learn.judge import across_counts
 from ckgen.learn.noise import again
 from ckgen.tune.journal import read_journals
+from commands import as_json
 from learn.learn_support import KERNELS, LAYERS, SIGNATURE, true_us, write_journal
 
 
@@ -29,13 +28,11 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*words: str) -> Any:
-    done = CliRunner().invoke(cli, ["heuristic", *words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return as_json("heuristic", *words)
 
 
 def evaluated(journal: Path, *words: str) -> Any:
-    return run("eval", SIGNATURE, "--target", "x86_64_v4:2", "--journal", str(journal), "--json", *words)
+    return run("eval", SIGNATURE, "--target", "x86_64_v4:2", "--journal", str(journal), *words)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +90,7 @@ def test_a_leaf_that_loses_too_much_has_no_answer(journal: Path) -> None:
 
 def test_what_is_fitted_on_some_cores_is_judged_on_others(tmp_path: Path) -> None:
     both = [write_journal(tmp_path / f"{cores}", layers=LAYERS[::2], cores=cores, code=f"c{cores}") for cores in (1, 2)]
-    words = ("eval", SIGNATURE, "--target", "x86_64_v4", "--folds", "4", "--json")
+    words = ("eval", SIGNATURE, "--target", "x86_64_v4", "--folds", "4")
     found = run(*words, *(word for path in both for word in ("--journal", str(path))))
     assert found["ways"]["fitted, other CUs"]["all"]["rows"] == found["rows"] == 2 * 6 * 14
 

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from ckgen import paths
-from ckgen.cli import cli
 from ckgen.families.common.decision_rule import Asked, Leaf, subject_of
 from ckgen.families.gemm.heuristic import FOLDER, heuristic_for
 from ckgen.learn.examples import Example, rows_of
 from ckgen.learn.folds import folds_of
 from ckgen.learn.judge import BANDS, constant, far, neighbour, next_power_of_two, ruled, score
 from ckgen.learn.noise import isolated, twice
+from commands import as_json, ok
 from plan_support import SMALL_M, plan_of, row, write_table
 
 MODELS = paths.tuning_dir() / "aiter" / "model_configs"
@@ -39,9 +38,7 @@ class Ways:
 
 
 def evaluated(*words: str) -> Ways:
-    done = CliRunner().invoke(cli, ["heuristic", "eval", *words, "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    found = as_json("heuristic", "eval", *words)
     return Ways(found["ways"], found["ceilings"], {(one["model"], one["tp"]): one["ways"] for one in found["models"]})
 
 
@@ -69,7 +66,7 @@ def test_a_shipped_rule_is_what_its_tables_and_growth_give(tmp_path: Path) -> No
         growth = json.loads(file.read_text())["fitted"]["growth"]
         words = ["heuristic", "fit", module, "--arch", arch, "--out", str(tmp_path / "rule.json")]
         words += (word for name, value in growth.items() for word in (f"--{name}", str(value)))
-        assert CliRunner().invoke(cli, words).exit_code == 0
+        ok(*words)
         assert (tmp_path / "rule.json").read_text() == file.read_text()
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from bad_library import Bad
-from ckgen.cli import cli
 from ckgen.measure.local import LocalMeasurer
 from ckgen.tune.journal import read_journals
+from commands import run
 
 pytestmark = pytest.mark.cpp
 Tune = Callable[..., Result]
@@ -40,7 +40,7 @@ def tuned(bad: Bad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
         monkeypatch.setattr("ckgen.measure.local.local_measurer", local)
         kernels = [word for act in acts for word in ("--kernels", bad.candidates[act].instance)]
         words = ("--shapes", "shapes.csv", "--out", "t.csv", "--min-improvement", "0", "--budget", "60s")
-        return CliRunner().invoke(cli, ["tune", "gemm", "--target", str(bad.contents.target), *words, *kernels])
+        return run("tune", "gemm", "--target", str(bad.contents.target), *words, *kernels)
 
     return tune
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ckgen.model.fate import FateKind
+from ckgen.plan.examined import MOST_PAIRS
 from ckgen.plan.planner import has_errors
-from ckgen.plan.rows import MOST_PAIRS
 from ckgen.plan.select import select
 from plan_support import GFX942, HEADER, LARGE, MIDDLE, SMALL_M, fate_words, plan_of, query, reasons, row, write_table
 

@@ -100,7 +100,7 @@ def others_tried(plan: GenerationPlan, cu_num: int, m: int = 64, k: int = 1024) 
 
 
 def test_other_cu_counts_are_tried_nearest_first_and_of_two_as_near_the_larger(tmp_path: Path) -> None:
-    """The same lists are asserted of the C++ walk in dispatcher_cpp/tests/test_other_cu.cpp."""
+    """The same lists are asserted of the C++ walk in dispatcher_cpp/tests/select/test_other_cu.cpp."""
     counts = (64, 96, 128, 160, 192)
     table = write_table(tmp_path / "a8w8_blockscale.csv", [row(64, MIDDLE, gfx="gfx950", cu_num=n) for n in counts])
     plan = plan_of(table, targets=tuple(Target("gfx950", count) for count in counts))
@@ -117,7 +117,7 @@ def test_other_cu_counts_are_tried_nearest_first_and_of_two_as_near_the_larger(t
 
 
 def test_a_table_of_another_cu_count_offers_its_near_rung_then_the_far_ones(tmp_path: Path) -> None:
-    """The same lists are asserted of the C++ walk in dispatcher_cpp/tests/test_other_cu.cpp."""
+    """The same lists are asserted of the C++ walk in dispatcher_cpp/tests/select/test_other_cu.cpp."""
     rows = [row(m, MIDDLE, gfx="gfx950", cu_num=128) for m in (16, 64, 4096)]
     plan = plan_of(write_table(tmp_path / "a8w8_blockscale.csv", rows), targets=(Target("gfx950", 128),))
     expected = {64: [64, 16], 60: [64, 16], 100: [64, 4096], 511: [64, 4096], 512: [4096, 64], 5000: [4096], 8: [16]}

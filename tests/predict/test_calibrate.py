@@ -6,9 +6,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from ckgen.cli import cli
 from ckgen.families.gemm.config import HostConfig
 from ckgen.families.gemm.predicted.chip import Chip, chip_of
 from ckgen.families.gemm.signature import GemmSignature
@@ -19,6 +17,7 @@ from ckgen.model.tuned_row import Shape
 from ckgen.predict.calibrate import Timed, fit, read, regret
 from ckgen.predict.cpu_time import CpuConstants, CpuCounts, cpu_counts, cpu_time
 from ckgen.specs.archs import load_arch
+from commands import as_json
 
 TARGET = Target("x86_64_v4", 1)
 FP32 = GemmSignature.of(DType.FP32, DType.FP32)
@@ -121,16 +120,14 @@ def journal(path: Path) -> None:
 def test_a_journal_becomes_constants_that_predictions_take(tmp_path: Path) -> None:
     journal(tmp_path / "j.jsonl")
     out = tmp_path / "constants.json"
-    words = ["calibrate", "--journal", str(tmp_path / "j.jsonl"), "--ghz", "3", "--out", str(out), "--json"]
-    done = CliRunner().invoke(cli, ["predict", *words])
-    assert done.exit_code == 0, done.output
-    (found,) = json.loads(done.stdout)
+    words = ["calibrate", "--journal", str(tmp_path / "j.jsonl"), "--ghz", "3", "--out", str(out)]
+    (found,) = as_json("predict", *words)
     assert found["regret"]["1"]["geomean"] == pytest.approx(1.0, abs=1e-3) and found["device"] == "a CPU"
     (own,) = read(out)
     assert own.constants.fma == pytest.approx(TRUE.fma, rel=0.02)
     asked = ["gemm", "--target", str(TARGET), "--signature", "gemm_fp32_rcr", "--shape", "64,512,512", "--ghz", "3",
-             "--constants", str(out), "--json"]  # fmt: skip
-    answer = json.loads(CliRunner().invoke(cli, ["predict", *asked]).stdout)
+             "--constants", str(out)]  # fmt: skip
+    answer = as_json("predict", *asked)
     assert answer["constants"] == "calibrated on a device"
 
 

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from ckgen import paths
-from ckgen.cli import cli
+from commands import as_json, run
 
 FEW = ("--tuning", str(paths.tuning_dir() / "ckgen" / "mxfp8_tuned_gemm.csv"))
 """A table of another signature, where no row of the shipped ones has a part in what is asked."""
@@ -16,10 +14,8 @@ FEW = ("--tuning", str(paths.tuning_dir() / "ckgen" / "mxfp8_tuned_gemm.csv"))
 
 @cache
 def predicted(target: str, signature: str, shape: str, *words: str) -> dict[str, Any]:
-    asked = ["predict", "gemm", "--target", target, "--signature", signature, "--shape", shape, "--json", *words]
-    done = CliRunner().invoke(cli, asked)
-    assert done.exit_code == 0, done.output
-    document: dict[str, Any] = json.loads(done.stdout)
+    asked = ("predict", "gemm", "--target", target, "--signature", signature, "--shape", shape, *words)
+    document: dict[str, Any] = as_json(*asked)
     return document
 
 
@@ -63,5 +59,5 @@ def test_a_given_clock_and_bandwidth_make_a_kernel_slower() -> None:
 
 def test_without_a_kernel_the_exit_code_says_so() -> None:
     words = ["--target", "gfx90a", "--signature", "gemm_bf16_rcr", "--shape", "1,64,64", "--kernels", "nothing"]
-    done = CliRunner().invoke(cli, ["predict", "gemm", *words, *FEW])
+    done = run("predict", "gemm", *words, *FEW)
     assert done.exit_code == 1 and "no kernel" in done.output

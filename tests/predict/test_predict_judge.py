@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from ckgen import paths
-from ckgen.cli import cli
 from ckgen.cli.predict_input import weighed_sets
 from ckgen.families.gemm.predicted.constants import FOLDER
 from ckgen.model.tuned_row import Shape
@@ -17,20 +14,15 @@ from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
 from ckgen.predict.judge import judge
 from ckgen.predict.measured import Won, files_of, layers_in_folds
+from commands import as_json, ok, run
 
 QWEN = paths.tuning_dir() / "aiter" / "model_configs" / "a8w8_blockscale_bpreshuffle_tuned_gemm_qwen3_235b.csv"
 SMALL = ("--arch", "gfx950", "--module", "a8w8_bpreshuffle")
 
 
-def run(*words: str) -> Any:
-    done = CliRunner().invoke(cli, ["predict", *words])
-    assert done.exit_code == 0, done.output
-    return done
-
-
 @pytest.fixture(scope="module")
 def held_out() -> dict[str, Any]:
-    (found,) = json.loads(run("eval", *SMALL, "--folds", "4", "--json").stdout)["sets"]
+    (found,) = as_json("predict", "eval", *SMALL, "--folds", "4")["sets"]
     bands: dict[str, Any] = found["bands"]
     return bands
 
@@ -73,7 +65,7 @@ def test_what_a_table_tried_is_ranked_no_worse_than_among_all(held_out: dict[str
 
 
 def test_constants_are_what_their_tables_give(tmp_path: Path) -> None:
-    run("fit", *SMALL, "--out", str(tmp_path))
+    ok("predict", "fit", *SMALL, "--out", str(tmp_path))
     (written,) = tmp_path.iterdir()
     assert written.read_bytes() == (FOLDER / written.name).read_bytes()
 
@@ -95,7 +87,7 @@ def test_held_out_rows_have_no_part_in_a_fit(small: Weighed) -> None:
 
 
 def test_tables_of_a_model_alone_are_judged(tmp_path: Path) -> None:
-    text = run("eval", "--tables", str(QWEN)).stdout
+    text = ok("predict", "eval", "--tables", str(QWEN))
     assert text.startswith("a8w8_blockscale_bpreshuffle on gfx950:256") and "87" in text
 
 
@@ -122,5 +114,5 @@ def test_no_layer_is_in_two_folds_and_a_files_layers_are_held_out_together() -> 
     ],
 )
 def test_what_cannot_be_predicted_is_refused_with_what_to_do(words: tuple[str, ...], says: str) -> None:
-    done = CliRunner().invoke(cli, ["predict", *words])
+    done = run("predict", *words)
     assert done.exit_code == 2 and says in done.output

@@ -16,9 +16,9 @@ from ckgen.model.arch import ArchSpec
 from ckgen.model.diagnostic import Severity
 from ckgen.model.errors import InputError
 from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.examined import unparsable
 from ckgen.plan.inputs import load_options
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.rows import unparsable
 from ckgen.tables.load import load_tables
 
 

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckgen.cli.chosen import chosen
 from ckgen.cli.errors import Command, error_document
 from ckgen.cli.generate_report import Mode, Request, report_json, report_text, reported, stale_note
 from ckgen.cli.option_values import (
-    assumed_dtype,
-    assumptions,
-    backends_of,
     check_target_name,
-    kernel_sets_of,
-    ops_of,
-    profiles_of,
-    targets_or_env,
-    tuning_or_shipped,
 )
 from ckgen.cli.options import (
     PATH,
@@ -146,19 +140,9 @@ def command(**params: Any) -> int:
 
 
 def _options(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOptions:
-    return PlanOptions(
-        targets=targets_or_env(params["targets"], archs),
-        ops=ops_of(params["ops"]),
-        tuning=tuning_or_shipped(params["tuning"]),
-        module=params["module"],
-        kernel_sets=kernel_sets_of(params["kernel_sets"], ops_of(params["ops"])),
-        profiles=profiles_of(params["profiles"]),
-        kernels=tuple(params["kernels"]),
-        signatures=tuple(params["signatures"]),
-        backends=backends_of(params["backends"]),
+    return replace(
+        chosen(params, archs),
         m_policy=MPolicy(params["m_policy"]),
-        assume_gfx=assumptions(params["assume_gfx"], archs),
-        assume_dtype=assumed_dtype(params["assume_dtype"]),
         strict=params["strict"],
         strict_layers=params["strict_layers"],
     )

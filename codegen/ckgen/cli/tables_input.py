@@ -13,8 +13,9 @@ from ckgen.families.tables import fits, table_dialects, table_modules
 from ckgen.model.diagnostic import Diagnostic, Location, in_order
 from ckgen.model.row import Row
 from ckgen.model.tuned_row import TunedRow
+from ckgen.plan.examined import examine, name_finding, set_keys, signature_finding
 from ckgen.plan.inputs import by_family, gfx_of_cu
-from ckgen.plan.rows import Entry, examine, name_finding, set_keys, signature_finding
+from ckgen.plan.rows import Entry
 from ckgen.specs.archs import load_archs
 from ckgen.tables.dialect import LoadOptions
 from ckgen.tables.load import LoadedTables, load_tables

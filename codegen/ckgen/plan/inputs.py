@@ -14,11 +14,12 @@ from ckgen.model.collector import collector_paused
 from ckgen.model.errors import UsageError
 from ckgen.model.row import Row
 from ckgen.model.target import Target
+from ckgen.plan.examined import examined
 from ckgen.plan.fates import settle
 from ckgen.plan.filters import Filters
 from ckgen.plan.legal import Offers
 from ckgen.plan.options import PlanOptions
-from ckgen.plan.rows import Entry, RowContext, examined
+from ckgen.plan.rows import Entry, RowContext
 from ckgen.specs.archs import arch_of_cu_num
 from ckgen.tables.dialect import LoadOptions
 from ckgen.tables.load import LoadedTables, load_tables

@@ -14,9 +14,9 @@ from ckgen.model.backend import Backend
 from ckgen.model.errors import UsageError
 from ckgen.model.fields import Unreadable, check_keys, decode, shown
 from ckgen.model.target import Target
+from ckgen.plan.examined import is_plain
 from ckgen.plan.model import AnyInstance
 from ckgen.plan.registry_document import UnitForm
-from ckgen.plan.rows import is_plain
 from ckgen.specs.targets import parse_targets
 
 PRINT_AGAIN = "print the document again with `ckgen export`, or correct the fields"

@@ -13,10 +13,10 @@ from ckgen.families.registry import AnyFamily, family_of
 from ckgen.model.arch import ArchSpec
 from ckgen.model.fields import shown
 from ckgen.model.target import Target
+from ckgen.plan.examined import is_plain
 from ckgen.plan.model import AnyUnit
 from ckgen.plan.registry_document import EXTERNAL_KEYS, SELECTED_KEYS, TABLE_KEYS
 from ckgen.plan.registry_fields import PRINT_AGAIN, Fields, Instances, Place
-from ckgen.plan.rows import is_plain
 from ckgen.tables.cell_readers import LARGEST
 
 

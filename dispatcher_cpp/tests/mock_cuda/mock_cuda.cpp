@@ -70,23 +70,10 @@ const Seen& seen() {
   return found;
 }
 
-std::uint32_t image_size(const char* image) {
-  std::uint32_t size = 0;
-  std::memcpy(&size, image + 64, sizeof size);
-  return size;
-}
-
 bool is_cubin(const char* image) {
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof header);
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_machine == EM_CUDA;
-}
-
-const char* text_in(const char* image, const char* wanted) {
-  for (const char* at = image + 68; at < image + image_size(image); at += std::strlen(at) + 1) {
-    if (std::strcmp(at, wanted) == 0) return at;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -350,8 +337,7 @@ MockCudaLaunch mock_cuda_last_launch() {
 
 void mock_cuda_fail(const char* call, int code) {
   const std::lock_guard lock(record.mutex);
-  std::strncpy(record.failing, call, sizeof record.failing - 1);
-  record.failure = code;
+  record.failing.set(call, code);
 }
 
 void mock_cuda_enter(int device) {

@@ -1,5 +1,4 @@
-// What a test can ask the mock CUDA driver, by dlsym. It loads the code objects of mock_hip.hpp's form, of which a
-// cubin's machine is another.
+// What a test can ask the mock CUDA driver, by dlsym. A cubin is an image of mock_gpu.hpp whose machine is CUDA.
 #pragma once
 
 #include <cstddef>

@@ -3,32 +3,23 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "../mock_gpu/mock_gpu.hpp"
 #include "mock_cuda.hpp"
 
 namespace mock_cuda {
 
-inline constexpr int kInvalidValue = 1;
-inline constexpr int kNotInitialized = 3;
-inline constexpr int kInvalidDevice = 101;
-inline constexpr int kInvalidContext = 201;
-inline constexpr int kNoBinaryForGpu = 209;
-inline constexpr int kIllegalState = 401;
-inline constexpr int kNotFound = 500;
-inline constexpr int kCaptureUnsupported = 900;
-inline constexpr int kModules = 64;
-inline constexpr int kFunctions = 64;
+using namespace mock_gpu;
 
-struct MockModule {
-  int device;
-  const char* image;
-  bool live;
-};
+inline constexpr int kNotInitialized = 3;
+inline constexpr int kInvalidContext = 201;
+inline constexpr int kIllegalState = 401;
+inline constexpr int kCaptureUnsupported = 900;
+inline constexpr int kFunctions = 64;
 
 struct MockFunction {
   const MockModule* module;
@@ -48,12 +39,11 @@ struct Record {
   std::uint64_t renewals = 0;
   MockCudaLaunch launch;
   int replayed;  // of launches and clears
-  char failing[40];
-  int failure;
+  Failing failing;
 
   int told_to_fail(const char* call) {
     ++counts.sequence;
-    return std::strcmp(failing, call) == 0 ? failure : 0;
+    return failing.code_of(call);
   }
 };
 

@@ -1,6 +1,7 @@
 // A HIP runtime of seven devices, as far as ckgen asks one: the ABI of ROCm 6 and 7. Records what it is told to launch,
 // without operator new, so that a test can count the allocations of others.
 #include "mock_hip.hpp"
+#include "../mock_gpu/mock_gpu.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -10,6 +11,8 @@
 #include <iterator>
 #include <mutex>
 #include <thread>
+
+using namespace mock_gpu;
 
 namespace {
 
@@ -29,19 +32,8 @@ constexpr MockDevice kDevices[] = {
     {"gfx942:sramecc+:xnack-", 304, "AMD Instinct MI300X"},
 };
 constexpr int kCount = static_cast<int>(std::size(kDevices));
-constexpr int kInvalidValue = 1;
-constexpr int kInvalidDevice = 101;
-constexpr int kNoBinaryForGpu = 209;
-constexpr int kNotFound = 500;
-constexpr int kModules = 64;
 constexpr int kFunctions = 256;
 constexpr int kLaunches = 64;
-
-struct MockModule {
-  int device;
-  const char* image;
-  bool live;
-};
 
 struct MockFunction {
   const MockModule* module;
@@ -57,38 +49,22 @@ struct Record {
   MockLaunch launches[kLaunches];
   MockClear clear;
   std::uint64_t digest;
-  char failing[40];
-  int failure;
+  Failing failing;
 
   /// The code that `call` is to answer with, if a test asked for one.
   int told_to_fail(const char* call) {
     ++counts.sequence;
-    return std::strcmp(failing, call) == 0 ? failure : 0;
+    return failing.code_of(call);
   }
 };
 
 Record record;  // all zeros
-
-std::uint32_t image_size(const char* image) {
-  std::uint32_t size = 0;
-  std::memcpy(&size, image + 64, sizeof size);
-  return size;
-}
 
 bool is_elf(const char* image) {
   return std::memcmp(image,
                      "\x7f"
                      "ELF",
                      4) == 0;
-}
-
-/// The text in `image` that equals `wanted` up to a ':' in `wanted`, or null.
-const char* text_in(const char* image, const char* wanted) {
-  const std::size_t length = std::strcspn(wanted, ":");
-  for (const char* at = image + 68; at < image + image_size(image); at += std::strlen(at) + 1) {
-    if (std::strlen(at) == length && std::strncmp(at, wanted, length) == 0) return at;
-  }
-  return nullptr;
 }
 
 std::uint64_t digest_of(const char* image) {
@@ -300,8 +276,7 @@ std::uint64_t mock_hip_last_digest() {
 
 void mock_hip_fail(const char* call, int code) {
   const std::lock_guard lock(record.mutex);
-  std::strncpy(record.failing, call, sizeof record.failing - 1);
-  record.failure = code;
+  record.failing.set(call, code);
 }
 
 int mock_hip_property_queries() {

@@ -1,6 +1,4 @@
-// What a test can ask the mock HIP runtime, by dlsym; the code objects that it loads.
-//
-// An image is a 64-byte ELF header, its total size as four bytes, then NUL-terminated texts: the arch, each kernel.
+// What a test can ask the mock HIP runtime, by dlsym.
 #pragma once
 
 #include <cstddef>

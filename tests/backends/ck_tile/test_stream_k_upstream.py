@@ -5,16 +5,14 @@ That it finds such hand-overs, tests/emulator/test_stream_k.py shows of our own 
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from amd_support import code_object_of
-from ckgen.cli import cli
+from commands import as_json
 from cpp_build import ROOT
 
 pytestmark = [pytest.mark.amd, pytest.mark.long]
@@ -32,12 +30,11 @@ def code_object() -> Path:
 
 def emulated(launch: Path, folder: Path, seed: int) -> tuple[list[str], np.ndarray]:
     """What is found, in words, and C; A and B are ones."""
-    words = ["emulate", "--code-object", code_object(), "--kernel", "stream_k", "--args", launch, "--json"]
-    done = CliRunner().invoke(cli, [*map(str, words), "--seed", str(seed), "--outputs", str(folder)])
-    assert done.exit_code == 1, done.output
-    found = {one["rule"] for one in json.loads(done.stdout)["findings"]}
+    words = ["emulate", "--code-object", code_object(), "--kernel", "stream_k", "--args", launch]
+    document = as_json(*map(str, words), "--seed", str(seed), "--outputs", str(folder), code=1)
+    found = {one["rule"] for one in document["findings"]}
     assert found <= {"global_race", "out_of_bounds", "uninitialised"}  # as it lies, another array is behind A
-    said = [one["what"] for one in json.loads(done.stdout)["findings"]]
+    said = [one["what"] for one in document["findings"]]
     return said, np.load(folder / "c.npy")
 
 

@@ -7,13 +7,12 @@ import stat
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from ckgen.build.amd.place import default_prefix, known_prefix, new_prefix
 from ckgen.build.cache import default_cache
 from ckgen.build.packages.place import cache_room
-from ckgen.cli import cli
 from ckgen.model.errors import InputError
+from commands import run
 
 
 @pytest.fixture
@@ -78,5 +77,5 @@ def test_a_prefix_of_its_own_is_the_users_affair(cache: Path, tmp_path: Path, mo
 def test_a_command_says_it_and_ends_with_3(cache: Path) -> None:
     cache.mkdir(parents=True)
     cache.chmod(0o777)
-    done = CliRunner().invoke(cli, ["build", "--targets", "gfx942"])
+    done = run("build", "--targets", "gfx942")
     assert done.exit_code == 3 and f"error[B003] {cache}: others can write" in done.stderr

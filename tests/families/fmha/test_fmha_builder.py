@@ -17,7 +17,7 @@ from ckgen.model.fmha_shape import FmhaShape
 
 CASES = [
     tuple(line.split(" -> "))
-    for line in (paths.root() / "dispatcher_cpp/tests/fmha_builder_cases.inc").read_text().splitlines()[1:-1]
+    for line in (paths.root() / "dispatcher_cpp/tests/fmha/fmha_builder_cases.inc").read_text().splitlines()[1:-1]
     if line
 ]
 KEYWORDS = {"varlen": ("total_q", "gaps_q"), "splits": ("items", "combines", "rows", "m0", "n0", "merged")}

@@ -1,6 +1,6 @@
 """Neighbours of M against plain lists, and numbers of docs/selection.md, worked out by hand.
 
-dispatcher_cpp/tests/test_ladder.cpp and test_tiling.cpp ask the same of C++.
+dispatcher_cpp/tests/select/test_ladder.cpp and gemm/test_tiling.cpp ask the same of C++.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def on(strategy: Strategy) -> CkTileConfig:
 
 
 def test_whole_tiles_go_round_evenly_and_the_rest_is_shared_in_two_rounds_at_most() -> None:
-    """The same is asked of C++ in dispatcher_cpp/tests/test_stream_k.cpp."""
+    """The same is asked of C++ in dispatcher_cpp/tests/gemm/test_stream_k.cpp."""
     for tiles in range(1, 41):
         for grid in range(1, 14):
             found = Partition(tiles, 5, grid)

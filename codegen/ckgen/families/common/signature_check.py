@@ -36,12 +36,12 @@ def _rules_of(op: str) -> tuple[tuple[str, str, tuple[Case, ...]], ...]:
 
 
 class _Facts:
-    """Codes and texts of a signature's fields, taken as they are asked for."""
+    """Codes and texts of a signature's fields."""
 
     def __init__(self, signature: object, counts: Counts) -> None:
         self._signature = signature
         self._counts = counts
-        self._codes: dict[str, int] = {}
+        self._codes = _Codes(signature, counts)
 
     def broken(self, cases: tuple[Case, ...]) -> Case | None:
         """The first case that holds, if it is not met."""
@@ -62,12 +62,11 @@ class _Facts:
     def _hold(self, conditions: Conditions) -> bool:
         """Whether all do: plain loops, since whole spaces of signatures are judged."""
         for field, like in conditions:
-            if (code := self._codes.get(field)) is None:
-                code = self._code(field)
+            code = self._codes[field]
             if isinstance(like, int):
                 if not like >> min(code, _LARGEST_CODE) & 1:
                     return False
-            elif (code == self._code(like.lstrip("!="))) is like.startswith("!"):
+            elif (code == self._codes[like.lstrip("!=")]) is like.startswith("!"):
                 return False
         return True
 
@@ -77,9 +76,17 @@ class _Facts:
                 return True
         return not must
 
-    def _code(self, field: str) -> int:
-        if (code := self._codes.get(field)) is None:
-            count = self._counts.get(field)
-            code = KEY_FIELDS[field].code(self._signature) if count is None else count(self._signature)
-            self._codes[field] = code
+
+class _Codes(dict[str, int]):
+    """Codes of a signature's fields, and what is counted of it, taken when they are first asked for."""
+
+    def __init__(self, signature: object, counts: Counts) -> None:
+        super().__init__()
+        self._signature = signature
+        self._counts = counts
+
+    def __missing__(self, field: str) -> int:
+        count = self._counts.get(field)
+        code = KEY_FIELDS[field].code(self._signature) if count is None else count(self._signature)
+        self[field] = code
         return code

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ckgen.families.common.order import OrderIn
@@ -58,7 +59,6 @@ class GemmQuery(Query):
     signature: GemmSignature
     shape: Shape
     wishes: Wishes = NO_WISHES
-    _order: list[OrderIn] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", self.key_shape())
@@ -232,14 +232,16 @@ class GemmQuery(Query):
 
     def one_order(self) -> OrderIn:
         """That of the ladder in the target's own table; else of the default that costs least at ORDER_M."""
-        if not self._order:
-            found = order_of_ladder(self.unit, self.target, self.shape)
-            self._order.append(found if found.number else self._order_of_defaults())
-        return self._order[0]
+        return self._order
 
     def sizes_of_order(self) -> tuple[int, int]:
         """N and K."""
         return self.shape.n, self.shape.k
+
+    @cached_property
+    def _order(self) -> OrderIn:
+        found = order_of_ladder(self.unit, self.target, self.shape)
+        return found if found.number else self._order_of_defaults()
 
     def _order_of_defaults(self) -> OrderIn:
         unit: GemmUnit | None = self.unit
