@@ -180,7 +180,7 @@ def test_both_write_the_same_trail(attention: Parity) -> None:
         "fmha.shape.seqlen-new", "fmha.shape.rotary-dim",
         "fmha.instance.hdim", "fmha.instance.hdim-multiple", "fmha.instance.q-tile", "fmha.instance.k-tile",
         "fmha.instance.page-multiple", "fmha.shape.split-items", "fmha.shape.split-tile", "fmha.instance.items",
-        "fmha.instance.mask", "fmha.shape.min-seqlen",
+        "fmha.instance.mask", "fmha.instance.mask-topleft", "fmha.shape.min-seqlen",
     }  # fmt: skip
 
 

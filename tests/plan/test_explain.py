@@ -230,6 +230,7 @@ def test_what_an_instance_asks(k_batch: int, asked: dict[str, int], said: str, t
         ({"needs_keys": True}, ", keys ≥ 1"),
         ({"needs_finite": True}, ", finite pages"),
         ({"causal_only": True}, ", causal"),
+        ({"topleft_only": True}, ", causal from the first key"),
         ({"takes_gaps_q": False}, ", no gaps in Q"),
         ({"topleft_slopes": False}, ", slopes to the last key"),
         ({"unordered_dq": True, "n0": 64}, ", deterministic: seqlen_k ≤ 128"),

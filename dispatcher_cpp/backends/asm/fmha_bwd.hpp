@@ -1,5 +1,5 @@
 // fmha_bwd: gradients of attention of batches, or of sequences one after the other, in bf16 and fp16; masks are causal
-// and end at the last key, or of batches any windows.
+// from either corner, or of batches any windows.
 //
 // A plan has three kernels: delta, with a copy of lse; the shipped one, which adds to dQ in fp32; and one that rounds
 // dQ. The first and the last are ours, compiled into a code object of their own. dK and dV are those of query heads.

@@ -65,6 +65,7 @@ struct FmhaConfigWords {
   constexpr FmhaConfigWords& max_rows(std::int32_t x) noexcept { return value.max_rows = x, *this; }
   constexpr FmhaConfigWords& max_group(std::int32_t x) noexcept { return value.max_group = x, *this; }
   constexpr FmhaConfigWords& causal_only(bool x = true) noexcept { return value.causal_only = x, *this; }
+  constexpr FmhaConfigWords& topleft_only(bool x = true) noexcept { return value.topleft_only = x, *this; }
   constexpr FmhaConfigWords& needs_keys(bool x = true) noexcept { return value.needs_keys = x, *this; }
   constexpr FmhaConfigWords& needs_finite(bool x = true) noexcept { return value.needs_finite = x, *this; }
   constexpr FmhaConfigWords& cache_limit(std::int64_t x) noexcept { return value.cache_limit = x, *this; }

@@ -197,6 +197,7 @@ struct FmhaConfig {
   std::int32_t max_rows = 0;     // of Q of a sequence
   std::int32_t max_group = 0;    // query heads per KV head
   bool causal_only = false;      // a mask must be causal and end at the last key
+  bool topleft_only = false;     // a mask must be causal and start at the first key
   bool needs_keys = false;       // each sequence has a key
   bool needs_finite = false;     // finite_kv
   std::int64_t cache_limit = 0;  // of paged KV: the most elements of a cache, whose pages are given; 0: any

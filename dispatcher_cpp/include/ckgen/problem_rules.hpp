@@ -78,6 +78,7 @@ enum class ProblemRule : std::uint16_t {
   fmha_instance_rows,
   fmha_instance_group,
   fmha_instance_mask,
+  fmha_instance_mask_topleft,
   fmha_instance_keys,
   fmha_instance_finite,
   fmha_instance_gaps_q,
@@ -116,7 +117,7 @@ struct ProblemRuleText {
   std::uint8_t near = 0;  // how near an instance is that says so; 0: none does
 };
 
-inline constexpr std::size_t problem_rule_count = 97;
+inline constexpr std::size_t problem_rule_count = 98;
 
 /// Indexed by the value of ProblemRule; the first is `none`.
 inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
@@ -257,6 +258,8 @@ inline constexpr ProblemRuleText problem_rules[problem_rule_count + 1] = {
      "{measured} query heads per KV head are more than {limit}", 2},
     {"fmha.instance.mask",
      "the mask is not causal up to the last key, and the instance has no other", 2},
+    {"fmha.instance.mask-topleft",
+     "the mask is not causal from the first key on, and the instance has no other", 2},
     {"fmha.instance.keys",
      "sequences have at least {measured} keys, and the instance needs {limit}", 5},
     {"fmha.instance.finite",

@@ -21,6 +21,7 @@ enum Fact : std::uint32_t {
   kFewKeys = 32,  // a sequence may have none
   kNoKeys = 64,   // none has any
   kNotFinite = 128,
+  kNotCausalTopLeft = 256,
 };
 
 constexpr std::uint32_t fact(bool holds, Fact bit) noexcept {
@@ -43,7 +44,7 @@ constexpr std::uint64_t four(std::int32_t a, std::int32_t b, std::int32_t c, std
 constexpr std::uint64_t bits_of(std::uint32_t facts, std::int64_t q, std::int64_t v, std::int64_t rows,
                                 std::int64_t keys, std::int64_t page) noexcept {
   const auto low = [](std::int64_t value, int bits) { return static_cast<std::uint64_t>(value) & ((1U << bits) - 1); };
-  return facts | low(q, 8) << 8 | low(v, 8) << 16 | low(rows, 12) << 24 | low(keys, 12) << 36 | low(page, 12) << 48;
+  return facts | low(q, 8) << 12 | low(v, 8) << 20 | low(rows, 12) << 28 | low(keys, 12) << 40 | low(page, 12) << 52;
 }
 
 enum class Known : std::uint8_t {
@@ -86,7 +87,7 @@ constexpr Heads heads_of(std::int32_t step, std::int32_t most) noexcept {
 std::uint32_t refused_facts(const FmhaConfig& c) noexcept {
   return fact(!c.pad_q || !c.pad_k, kVarlen) | fact(!c.takes_gaps_q, kGapsQ) | fact(!c.sink_tokens, kSinkTokens) |
          fact(!c.topleft_slopes, kSlopesFromTopLeft) | fact(c.causal_only, kNotCausal) | fact(c.needs_keys, kFewKeys) |
-         fact(!c.pad_k, kNoKeys) | fact(c.needs_finite, kNotFinite);
+         fact(!c.pad_k, kNoKeys) | fact(c.needs_finite, kNotFinite) | fact(c.topleft_only, kNotCausalTopLeft);
 }
 
 /// Whether a rule asks more of a problem than heads, lengths and facts.
@@ -100,9 +101,10 @@ std::uint32_t facts_of(const FmhaTraits& traits, const FmhaShape& x) noexcept {
   const std::int64_t least = has_lengths(traits) ? x.min_seqlen_k : x.seqlen_k;
   return fact(traits.varlen, kVarlen) | fact(traits.varlen && x.gaps_q, kGapsQ) |
          fact(traits.masked && x.sink_tokens != 0, kSinkTokens) |
-         fact(!ends_at_last_key(traits, x), kSlopesFromTopLeft) | fact(!is_causal(traits, x), kNotCausal) |
-         fact(least < 1, kFewKeys) | fact(x.seqlen_k == 0 && !appends(traits), kNoKeys) |
-         fact(!x.finite_kv, kNotFinite);
+         fact(!has_corner(traits, x, FmhaCorner::bottom_right), kSlopesFromTopLeft) |
+         fact(!is_causal(traits, x, FmhaCorner::bottom_right), kNotCausal) |
+         fact(!is_causal(traits, x, FmhaCorner::top_left), kNotCausalTopLeft) | fact(least < 1, kFewKeys) |
+         fact(x.seqlen_k == 0 && !appends(traits), kNoKeys) | fact(!x.finite_kv, kNotFinite);
 }
 
 /// Rows of Q times lines of them times columns of which all costs fit a word, and what the columns of a workgroup may

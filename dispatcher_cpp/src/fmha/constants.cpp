@@ -46,6 +46,7 @@ void write(JsonWriter& to, const FmhaConfig& config) {
   to.key("max_rows").number(config.max_rows);
   to.key("max_group").number(config.max_group);
   to.key("causal_only").flag(config.causal_only);
+  to.key("topleft_only").flag(config.topleft_only);
   to.key("needs_keys").flag(config.needs_keys);
   to.key("needs_finite").flag(config.needs_finite);
   to.key("cache_limit").number(config.cache_limit);

@@ -71,6 +71,7 @@ std::string fmha_demands(const FmhaConfig& c) {
   if (c.max_group != 0) text += ", heads_q ≤ " + std::to_string(c.max_group) + " heads_k";
   if (c.max_page != 0) text += ", page_size ≤ " + std::to_string(c.max_page);
   if (c.causal_only) text += ", causal";
+  if (c.topleft_only) text += ", causal from the first key";
   if (c.needs_keys) text += ", keys ≥ 1";
   if (c.needs_finite) text += ", finite pages";
   if (!c.takes_gaps_q) text += ", no gaps in Q";

@@ -118,14 +118,14 @@ Answer supports_schedule(const FmhaConfig& c, const FmhaShape& x) noexcept {
   return {};
 }
 
-/// Whether the diagonal of a mask ends at the last key, whichever corner it starts at.
-constexpr bool ends_at_last_key(const FmhaTraits& traits, const FmhaShape& x) noexcept {
-  return x.corner == FmhaCorner::bottom_right || (!has_lengths(traits) && x.seqlen_q == x.seqlen_k);
+/// Whether the diagonal of a mask has this corner; where lengths are the same it has both.
+constexpr bool has_corner(const FmhaTraits& traits, const FmhaShape& x, FmhaCorner corner) noexcept {
+  return x.corner == corner || (!has_lengths(traits) && x.seqlen_q == x.seqlen_k);
 }
 
-/// Whether each row of a problem sees all keys up to its own, the last row up to the last key.
-constexpr bool is_causal(const FmhaTraits& traits, const FmhaShape& x) noexcept {
-  return !traits.masked || (x.window_left == -1 && x.window_right == 0 && ends_at_last_key(traits, x));
+/// Whether each row sees all keys up to its own: the first row the first key, or the last row the last one.
+constexpr bool is_causal(const FmhaTraits& traits, const FmhaShape& x, FmhaCorner corner) noexcept {
+  return !traits.masked || (x.window_left == -1 && x.window_right == 0 && has_corner(traits, x, corner));
 }
 
 /// What few instances take no more of, or nothing at all.
@@ -135,7 +135,7 @@ Answer beyond_fmha_limits(const FmhaConfig& c, const FmhaTraits& traits, const F
     return broken_as<Answer>(ProblemRule::fmha_instance_max_keys, x.seqlen_k, c.max_keys);
   if (traits.masked && x.sink_tokens != 0 && !c.sink_tokens)
     return broken_as<Answer>(ProblemRule::fmha_instance_sink_tokens, x.sink_tokens, 0);
-  if (!c.topleft_slopes && !ends_at_last_key(traits, x))
+  if (!c.topleft_slopes && !has_corner(traits, x, FmhaCorner::bottom_right))
     return broken_as<Answer>(ProblemRule::fmha_instance_slopes, 0, 0);
   if (is_paged(traits) && c.max_page != 0 && x.page_size > c.max_page)
     return broken_as<Answer>(ProblemRule::fmha_instance_page, x.page_size, c.max_page);
@@ -143,7 +143,10 @@ Answer beyond_fmha_limits(const FmhaConfig& c, const FmhaTraits& traits, const F
     return broken_as<Answer>(ProblemRule::fmha_instance_rows, x.seqlen_q, c.max_rows);
   if (c.max_group != 0 && x.heads_q / x.heads_k > c.max_group)
     return broken_as<Answer>(ProblemRule::fmha_instance_group, x.heads_q / x.heads_k, c.max_group);
-  if (c.causal_only && !is_causal(traits, x)) return broken_as<Answer>(ProblemRule::fmha_instance_mask, 0, 0);
+  if (c.causal_only && !is_causal(traits, x, FmhaCorner::bottom_right))
+    return broken_as<Answer>(ProblemRule::fmha_instance_mask, 0, 0);
+  if (c.topleft_only && !is_causal(traits, x, FmhaCorner::top_left))
+    return broken_as<Answer>(ProblemRule::fmha_instance_mask_topleft, 0, 0);
   return {};
 }
 

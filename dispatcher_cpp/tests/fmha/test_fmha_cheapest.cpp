@@ -37,7 +37,7 @@ class Draw {
     c.takes_items = rarely(), c.merge_heads = rarely(), c.always_combines = c.max_splits > 1 && often();
     c.rows_together = rarely() ? 32 : 0;
     c.max_page = rarely() ? 64 : 0, c.max_rows = rarely() ? 100 : 0, c.max_group = rarely() ? 4 : 0;
-    c.causal_only = rarely(), c.needs_keys = rarely(), c.needs_finite = rarely();
+    c.causal_only = rarely(), c.topleft_only = rarely(), c.needs_keys = rarely(), c.needs_finite = rarely();
     c.cache_limit = rarely() ? 1 << 24 : 0;
     c.max_keys = rarely() ? 4096 : 0;
     c.sink_tokens = often(), c.takes_gaps_q = often(), c.topleft_slopes = often(), c.unordered_dq = rarely();

@@ -11,6 +11,13 @@ using tiny::sizes;
 
 class FmhaInstanceRules : public tiny::FmhaTest {};
 
+/// 64 rows under a mask.
+FmhaShape window(std::int64_t keys, FmhaCorner corner, std::int32_t left, std::int32_t right) {
+  FmhaShape shape = sizes(1, 1, 1, 64, keys, 64, 64);
+  shape.corner = corner, shape.window_left = left, shape.window_right = right;
+  return shape;
+}
+
 TEST_F(FmhaInstanceRules, HeadDimensionsAreExactOrPadded) {
   add("exact", exact(64, 64, 128, 96));
   EXPECT_EQ(chosen(sizes(1, 1, 1, 64, 64, 128, 96)), "exact");
@@ -227,21 +234,39 @@ TEST_F(FmhaInstanceRules, CausalMasksAlone) {
   add("plain", config);
   add("masked", config, masked);
   add("varlen", config, varlen);
-  const auto of = [](std::int64_t keys, FmhaCorner corner, std::int32_t left, std::int32_t right) {
-    FmhaShape shape = sizes(1, 1, 1, 64, keys, 64, 64);
-    shape.corner = corner, shape.window_left = left, shape.window_right = right;
-    return shape;
-  };
   const char* const refused =
       "the mask is not causal up to the last key, and the instance has no other (rule fmha.instance.mask)";
-  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, -1, 0), masked), "masked");
-  EXPECT_EQ(chosen(of(64, FmhaCorner::top_left, -1, 0), masked), "masked") << "the corners are one";
-  EXPECT_EQ(chosen(of(96, FmhaCorner::top_left, -1, 0), masked), refused);
-  EXPECT_EQ(chosen(of(64, FmhaCorner::top_left, -1, 0), varlen), refused) << "lengths may differ";
-  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, 8, 0), masked), refused);
-  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, -1, 1), masked), refused);
-  EXPECT_EQ(chosen(of(96, FmhaCorner::bottom_right, -1, -1), masked), refused);
-  EXPECT_EQ(chosen(of(96, FmhaCorner::top_left, 3, 3)), "plain");
+  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, 0), masked), "masked");
+  EXPECT_EQ(chosen(window(64, FmhaCorner::top_left, -1, 0), masked), "masked") << "the corners are one";
+  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 0), masked), refused);
+  EXPECT_EQ(chosen(window(64, FmhaCorner::top_left, -1, 0), varlen), refused) << "lengths may differ";
+  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, 8, 0), masked), refused);
+  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, 1), masked), refused);
+  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, -1), masked), refused);
+  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, 3, 3)), "plain");
+}
+
+TEST_F(FmhaInstanceRules, CausalMasksFromTheFirstKeyAlone) {
+  FmhaTraits traits;
+  traits.masked = true;
+  const Signature masked = attention(traits);
+  traits.varlen = true;
+  const Signature varlen = attention(traits);
+  FmhaConfig config = padded(64, 32, 128, 128);
+  config.topleft_only = true;
+  add("plain", config);
+  add("masked", config, masked);
+  add("varlen", config, varlen);
+  const char* const refused =
+      "the mask is not causal from the first key on, and the instance has no other (rule fmha.instance.mask-topleft)";
+  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 0), masked), "masked");
+  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 0), varlen), "varlen");
+  EXPECT_EQ(chosen(window(64, FmhaCorner::bottom_right, -1, 0), masked), "masked") << "the corners are one";
+  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, 0), masked), refused);
+  EXPECT_EQ(chosen(window(64, FmhaCorner::bottom_right, -1, 0), varlen), refused) << "lengths may differ";
+  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, 8, 0), masked), refused);
+  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 1), masked), refused);
+  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, 3, 3)), "plain");
 }
 
 TEST_F(FmhaInstanceRules, AKeyThatIsNeeded) {

@@ -185,7 +185,8 @@ TEST_F(FmhaSelect, AnInstanceIsWholeInTheRegistrysDocument) {
       "\"pad_q\": true, \"pad_k\": false, \"d_multiple\": 8, \"dv_multiple\": 8, \"max_splits\": 8, "
       "\"page_multiple\": 16, \"takes_items\": true, \"merge_heads\": false, "
       "\"always_combines\": false, \"rotary_multiple\": 16, \"rows_together\": 0, \"max_page\": 0, \"max_rows\": 0, "
-      "\"max_group\": 0, \"causal_only\": false, \"needs_keys\": false, \"needs_finite\": false, "
+      "\"max_group\": 0, \"causal_only\": false, \"topleft_only\": false, \"needs_keys\": false, \"needs_finite\": "
+      "false, "
       "\"cache_limit\": 0, \"max_keys\": 0, \"sink_tokens\": true, "
       "\"takes_gaps_q\": true, \"topleft_slopes\": true, \"unordered_dq\": false, \"last_resort\": false}";
   EXPECT_NE(text.find(fmha), std::string::npos) << text;

@@ -53,7 +53,8 @@ TEST_F(RegistryJsonOfAttention, EveryFieldIsThere) {
   FmhaConfig other = c;
   other.pad_q = other.pad_k = other.sink_tokens = other.takes_gaps_q = other.topleft_slopes = false;
   other.takes_items = other.merge_heads = other.always_combines = true;
-  other.causal_only = other.needs_keys = other.needs_finite = other.unordered_dq = other.last_resort = true;
+  other.causal_only = other.topleft_only = other.needs_keys = other.needs_finite = other.unordered_dq =
+      other.last_resort = true;
   add("even", other);
   const std::string found = to_json(registry);
   const auto numbers = [](const char* pads, const char* items, const char* needs, const char* takes) {
@@ -64,16 +65,16 @@ TEST_F(RegistryJsonOfAttention, EveryFieldIsThere) {
   };
   const std::size_t first = found.find("\"fmha\""), second = found.find("\"fmha\"", first + 1);
   ASSERT_NE(second, std::string::npos);
-  const std::string odd = numbers(R"("pad_q": true, "pad_k": true, )",
-                                  R"("takes_items": false, "merge_heads": false, "always_combines": false, )",
-                                  R"("causal_only": false, "needs_keys": false, "needs_finite": false, )",
-                                  R"("sink_tokens": true, "takes_gaps_q": true, "topleft_slopes": true, )"
-                                  R"("unordered_dq": false, "last_resort": false}}, {)");
-  const std::string even = numbers(R"("pad_q": false, "pad_k": false, )",
-                                   R"("takes_items": true, "merge_heads": true, "always_combines": true, )",
-                                   R"("causal_only": true, "needs_keys": true, "needs_finite": true, )",
-                                   R"("sink_tokens": false, "takes_gaps_q": false, "topleft_slopes": false, )"
-                                   R"("unordered_dq": true, "last_resort": true}}]})");
+  const std::string odd = numbers(
+      R"("pad_q": true, "pad_k": true, )", R"("takes_items": false, "merge_heads": false, "always_combines": false, )",
+      R"("causal_only": false, "topleft_only": false, "needs_keys": false, "needs_finite": false, )",
+      R"("sink_tokens": true, "takes_gaps_q": true, "topleft_slopes": true, )"
+      R"("unordered_dq": false, "last_resort": false}}, {)");
+  const std::string even = numbers(
+      R"("pad_q": false, "pad_k": false, )", R"("takes_items": true, "merge_heads": true, "always_combines": true, )",
+      R"("causal_only": true, "topleft_only": true, "needs_keys": true, "needs_finite": true, )",
+      R"("sink_tokens": false, "takes_gaps_q": false, "topleft_slopes": false, )"
+      R"("unordered_dq": true, "last_resort": true}}]})");
   EXPECT_EQ(found.substr(first, odd.size()), odd);
   EXPECT_EQ(found.substr(second), even + "\n");
 }

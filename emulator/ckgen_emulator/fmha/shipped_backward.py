@@ -12,12 +12,14 @@ from ckgen_emulator.gemm.problem import Data
 
 
 def shipped_backward_cases(kernel: AsmFmhaKernel) -> tuple[FmhaProblem, ...]:
-    """Tiles that are whole and not, several of keys, both layouts, fewer keys than rows: with a mask some see none.
+    """Tiles that are whole and not, several of keys, both layouts, fewer keys than rows: with a mask that ends at
+    the last key some see none. Of one that starts at the first, no row sees the last of more keys than rows.
 
     Sequences one after the other are of unequal lengths, some without rows, without keys, or without either.
     """
     rows, keys = kernel.q_tile, kernel.config.tile.m
     one = FmhaProblem((rows,), (keys,), 1, 1, kernel.hdim_q, kernel.hdim_v, data=Data.RANDOM)
+    one = replace(one, corner=kernel.corner or one.corner)
     if kernel.varlen:
         two = replace(one, heads_q=2, heads_k=2)
         return (
@@ -27,7 +29,7 @@ def shipped_backward_cases(kernel: AsmFmhaKernel) -> tuple[FmhaProblem, ...]:
             replace(one, lengths_q=(keys + 1, 0, 2), lengths_k=(7, 0, keys - 1), seed=3),
             replace(one, lengths_q=(rows, keys + rows + 1), lengths_k=(2, 3 * keys - 1), seed=4),
         )
-    if not kernel.causal_only and kernel.masked:
+    if kernel.corner is None and kernel.masked:
         return tuple(_windows(one, rows, keys))
     return (
         one,

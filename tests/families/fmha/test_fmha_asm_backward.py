@@ -27,6 +27,7 @@ from plan_support import plan_of
 
 KERNELS = tuple(one for one in asm_fmha_kernels().values() if one.goes_back)
 WINDOWS = "bwd_hd128_bf16_swa_a32_rtne_psskddv"
+FROM_FIRST, TO_LAST = "bwd_hd128_bf16_causal_a32_rtne_psskddv", "bwd_hd128_bf16_causal_br_a32_rtne_psskddv"
 GFX942, GFX950 = Target("gfx942", 304), Target("gfx950", 256)
 
 
@@ -72,7 +73,8 @@ def test_what_each_asks(kernel: object) -> None:
     assert asked.pad_q == (found.form is not BackwardForm.WINDOWS)
     assert asked.needs_keys == asked.takes_gaps_q == (not signature.traits.varlen)
     assert asked.causal_only == ("causal_br" in found.config.name)
-    assert signature.traits.masked == (asked.causal_only or "_swa_" in found.config.name)
+    assert asked.topleft_only == ("causal_a32" in found.config.name)
+    assert signature.traits.masked == (asked.causal_only or asked.topleft_only or "_swa_" in found.config.name)
 
 
 def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
@@ -105,19 +107,30 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
         ("bf16_bwd", GFX942, {}, ["bwd_hd128_bf16_a32_rtne_psskddv"]),
         ("bf16_bwd", GFX942, {"seqlen_q": 33, "seqlen_k": 77}, ["bwd_hd128_bf16_a32_rtne_psskddv"]),
         ("bf16_bwd", GFX942, {"hdim_q": 64, "hdim_v": 64}, ["bwd_hd64_bf16_a32_rtne_pssk"]),
-        ("bf16_bwd_masked", GFX942, {}, ["bwd_hd128_bf16_causal_br_a32_rtne_psskddv", WINDOWS]),
-        (
-            "bf16_bwd_masked",
-            GFX942,
-            {"corner": FmhaCorner.TOP_LEFT},
-            ["bwd_hd128_bf16_causal_br_a32_rtne_psskddv", WINDOWS],
-        ),
+        ("bf16_bwd_masked", GFX942, {}, [FROM_FIRST, TO_LAST, WINDOWS]),
+        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT}, [FROM_FIRST, TO_LAST, WINDOWS]),
+        ("bf16_bwd_masked", GFX942, {"seqlen_q": 4000}, [TO_LAST, WINDOWS]),
+        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT, "seqlen_q": 4000}, [FROM_FIRST, WINDOWS]),
+        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT, "seqlen_q": 4001}, [FROM_FIRST]),
         ("fp16_bwd", GFX950, {}, ["bwd_hd128_fp16_a32_psskddv_own"]),
         ("bf16_bwd", GFX950, {"hdim_q": 192}, ["bwd_hd192_hd128_bf16_a32_pssk_own"]),
+        ("fp16_bwd_masked", GFX950, {"hdim_q": 192, "seqlen_q": 77}, []),
+        (
+            "fp16_bwd_masked",
+            GFX950,
+            {"hdim_q": 192, "seqlen_q": 77, "corner": FmhaCorner.TOP_LEFT},
+            ["bwd_hd192_hd128_fp16_causal_a32_pssk_own"],
+        ),
         ("bf16_bwd", GFX950, {"hdim_q": 192, "hdim_v": 192}, ["bwd_hd192_bf16_a32_rtne_psskddv_recompile"]),
         ("bf16_bwd_varlen", GFX942, {"seqlen_k": 0}, ["bwd_hd128_bf16_a32_rtne_pssk_group"]),
         ("bf16_bwd_varlen_masked", GFX942, {"total_q": 5000}, ["bwd_hd128_bf16_causal_br_a32_rtne_pssk_group"]),
         ("fp16_bwd_varlen", GFX950, {}, ["bwd_hd128_fp16_a32_psskddv_group_own"]),
+        (
+            "bf16_bwd_varlen_masked",
+            GFX950,
+            {"hdim_q": 64, "hdim_v": 64, "corner": FmhaCorner.TOP_LEFT},
+            ["bwd_hd64_bf16_causal_a32_rtne_pssk_group_recompile"],
+        ),
         (
             "bf16_bwd_varlen_masked",
             GFX950,
@@ -126,7 +139,6 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
         ),
         ("bf16_bwd_varlen", GFX942, {"gaps_q": True}, []),
         ("bf16_bwd_varlen_masked", GFX950, {}, []),
-        ("bf16_bwd_masked", GFX942, {"corner": FmhaCorner.TOP_LEFT, "seqlen_q": 4000}, [WINDOWS]),
         ("bf16_bwd_masked", GFX942, {"window_left": 7}, [WINDOWS]),
         ("bf16_bwd_masked", GFX942, {"window_left": 7, "seqlen_q": 4090}, []),
         ("bf16_bwd_masked", GFX942, {"window_left": 7, "hdim_q": 64, "hdim_v": 64}, []),
@@ -140,11 +152,11 @@ def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:
     ],
 )
 def test_which_problems_they_take(signature: str, target: Target, sizes: dict[str, object], kernels: list[str]) -> None:
-    """Heads of the kernel's own size that nobody shares, masks that are causal and end at the last key, or windows."""
+    """Heads of the kernel's own size that nobody shares, masks that are causal from its corner, or windows."""
     assert taken(signature, target, **sizes) == kernels
 
 
 def test_selection_takes_them_for_long_sequences() -> None:
     query = FmhaQuery(plan(), GFX942, parse_signature("bf16_bwd_masked", None), problem())
     found = select(query).instance
-    assert found is not None and found.config.text() == "bwd_hd128_bf16_causal_br_a32_rtne_psskddv"
+    assert found is not None and found.config.text() == TO_LAST

@@ -94,6 +94,7 @@ def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
         True,
         False,
         True,
+        False,
         takes_gaps_q=False,
     )
     lines = [
@@ -105,8 +106,8 @@ def test_the_real_header_has_these_fields_and_keys(tmp_path: Path) -> None:
         "  return m0 == 128 && n0 == 64 && k0 == 32 && n1 == 96 && k1 == 16 && hdim_q == 192 && hdim_v == 80 &&",
         "         pad_q && !pad_k && d_multiple == 8 && dv_multiple == 4 && max_splits == 2 && page_multiple == 3 &&",
         "         takes_items && !merge_heads && always_combines && rotary_multiple == 16 && rows_together == 24 &&",
-        "         max_page == 48 && max_rows == 5 && max_group == 6 && causal_only && !needs_keys && needs_finite &&",
-        "         sink_tokens && !takes_gaps_q && topleft_slopes && !unordered_dq && !last_resort &&",
+        "         max_page == 48 && max_rows == 5 && max_group == 6 && causal_only && !topleft_only && needs_keys &&",
+        "         !needs_finite && sink_tokens && !takes_gaps_q && topleft_slopes && !unordered_dq && !last_resort &&",
         f"         ((void)0, {', '.join(f'(void){field.name}' for field in fields(FmhaTraits))}, true); }}",
         "static_assert(ok());",
         *(

@@ -166,14 +166,19 @@ def test_rows_heads_and_pages_that_are_too_many(sizes: dict[str, int], found: tu
         ({"masked": True}, 96, (FmhaCorner.BOTTOM_RIGHT, -1, -1), False),
     ],
 )
-def test_causal_masks_alone(
-    traits: dict[str, object], keys: int, mask: tuple[FmhaCorner, int, int], taken: bool
+@pytest.mark.parametrize("asked", ["causal_only", "topleft_only"])
+def test_causal_masks_of_one_corner_alone(
+    asked: str, traits: dict[str, object], keys: int, mask: tuple[FmhaCorner, int, int], taken: bool
 ) -> None:
+    """Each takes what the other takes of the other corner."""
     corner, left, right = mask
+    if asked == "topleft_only":
+        corner = FmhaCorner.TOP_LEFT if corner is FmhaCorner.BOTTOM_RIGHT else FmhaCorner.BOTTOM_RIGHT
     sizes = {"seqlen_q": 64, "seqlen_k": keys, "page_size": 16}
     shape = replace(USUAL, **sizes, corner=corner, window_left=left, window_right=right)  # type: ignore[arg-type]
-    finding = supports(replace(PADDED, causal_only=True), FmhaTraits(**traits), shape)  # type: ignore[arg-type]
-    assert (finding.rule if finding else None) == (None if taken else "fmha.instance.mask")
+    finding = supports(replace(PADDED, **{asked: True}), FmhaTraits(**traits), shape)  # type: ignore[arg-type]
+    rule = {"causal_only": "fmha.instance.mask", "topleft_only": "fmha.instance.mask-topleft"}[asked]
+    assert (finding.rule if finding else None) == (None if taken else rule)
 
 
 def test_a_key_that_is_needed() -> None:

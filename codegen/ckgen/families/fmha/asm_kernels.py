@@ -1,9 +1,9 @@
 """Attention kernels that AMD ships as code objects: asm_kernels.json, with what their names say.
 
 A kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to even, or
-away from zero. Those of other names round to even. A backward kernel with `br` has a mask that ends at the last key,
-one with `swa` any window; one that was compiled for gfx942 first says `recompile`, and `own` ends the names of those
-that were not.
+away from zero. Those of other names round to even. A backward kernel with `causal` has a mask that starts at the first
+key, with `causal_br` one that ends at the last, with `swa` any window; one that was compiled for gfx942 first says
+`recompile`, and `own` ends the names of those that were not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.shipped_kernel import AsmObject, ShippedKernel
-from ckgen.families.fmha.enums import FmhaEntry, FmhaKv, FmhaKvLayout
+from ckgen.families.fmha.enums import FmhaCorner, FmhaEntry, FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
 from ckgen.model.dtype import DType
@@ -34,9 +34,10 @@ FORWARD_NAME = re.compile(
 )
 BACKWARD_NAME = re.compile(
     r"bwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_(?P<type>bf16|fp16)"
-    r"(?:(?P<mask>_causal_br|_swa)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_group)?(?:_recompile)?|_a32_pssk(?:ddv)?(?:_group)?_own)$"
+    r"(?:(?:_causal(?:_br)?|_swa)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_group)?(?:_recompile)?"
+    r"|(?:_causal)?_a32_pssk_own|_a32_psskddv(?:_group)?_own)$"
 )
-_WINDOWS = "_swa_"
+_WINDOWS, _CAUSAL, _TO_LAST = "_swa_", "_causal_", "_br_"
 _PAGED_NAME = re.compile(r"pa_(?P<type>bf16|fp16)_noquant_gqa(?P<group>\d+)_\dtg_4w$")
 
 
@@ -95,9 +96,12 @@ class AsmFmhaKernel(ShippedKernel):
         return any(one.traits.masked for one in self.signatures)
 
     @property
-    def causal_only(self) -> bool:
-        """Whether its mask is causal and ends at the last key."""
-        return self.masked and not (self.goes_back and self.form is BackwardForm.WINDOWS)
+    def corner(self) -> FmhaCorner | None:
+        """Of its mask, where that is causal and no other."""
+        if not self.masked or (self.goes_back and self.form is BackwardForm.WINDOWS):
+            return None
+        ends_at_last = not self.goes_back or _TO_LAST in self.config.name
+        return FmhaCorner.BOTTOM_RIGHT if ends_at_last else FmhaCorner.TOP_LEFT
 
     @property
     def needs_keys(self) -> bool:
@@ -170,7 +174,7 @@ def _backward(entry: Mapping[str, Any]) -> AsmFmhaKernel:
     assert said is not None, f"{entry['name']} is no name that tools/record_asm_fmha_kernels.py records"
     rows, keys = entry["tile"]
     hdim_q = int(said["q"])
-    masked, group = said["mask"] is not None, "_group" in entry["name"]
+    masked, group = any(word in entry["name"] for word in (_CAUSAL, _WINDOWS)), "_group" in entry["name"]
     of = FmhaSignature.of(DType(said["type"]), entry=FmhaEntry.BACKWARD, varlen=group, masked=masked)
     return AsmFmhaKernel(
         symbol=entry["symbol"],

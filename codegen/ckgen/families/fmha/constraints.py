@@ -11,7 +11,7 @@ from ckgen.families.fmha.append_config import CkTileAppendConfig, HipAppendConfi
 from ckgen.families.fmha.asm_kernels import BackwardForm, asm_fmha_kernel_of
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.config import CkTileFmhaConfig, FmhaPipeline
-from ckgen.families.fmha.enums import FmhaBias, FmhaEntry
+from ckgen.families.fmha.enums import FmhaBias, FmhaCorner, FmhaEntry
 from ckgen.families.fmha.forward_config import HipForwardConfig
 from ckgen.families.fmha.grammar import AnyFmhaConfig
 from ckgen.families.fmha.hip_config import LOAD_BYTES, MOST_SPLITS, HipFmhaConfig
@@ -39,7 +39,7 @@ class FmhaConstraints:
 
     d_multiple and dv_multiple of 0: a head dim must be the largest itself. Rows of a page and of Q in a sequence, and
     query heads per KV head, are at most max_page, max_rows and max_group, 0: any. causal_only: a mask must be causal
-    and end at the last key. needs_keys: each sequence has one.
+    and end at the last key; topleft_only: causal and start at the first. needs_keys: each sequence has one.
     cache_limit: the most elements of a cache of pages, of which there are as many as the problem says; max_keys of a
     sequence; 0: any. sink_tokens: of masks, it takes some. unordered_dq: tiles of n0 keys add to dQ in no fixed order.
     last_resort: it answers where no other instance does, whatever they cost.
@@ -67,6 +67,7 @@ class FmhaConstraints:
     max_rows: int = 0
     max_group: int = 0
     causal_only: bool = False
+    topleft_only: bool = False
     needs_keys: bool = False
     needs_finite: bool = False
     cache_limit: int = 0
@@ -175,7 +176,8 @@ def _of_shipped(config: AsmConfig) -> FmhaConstraints:
         max_page=kernel.page,
         max_rows=1 if kernel.is_paged else 0,
         max_group=kernel.max_group,
-        causal_only=kernel.causal_only,
+        causal_only=kernel.corner is FmhaCorner.BOTTOM_RIGHT,
+        topleft_only=kernel.corner is FmhaCorner.TOP_LEFT,
         needs_keys=kernel.needs_keys,
         needs_finite=kernel.is_paged,
         cache_limit=_SHIPPED_CACHE if kernel.is_paged else 0,

@@ -67,6 +67,8 @@ def demands(asked: FmhaConstraints) -> str:
         texts.append(f"page_size ≤ {asked.max_page}")
     if asked.causal_only:
         texts.append("causal")
+    if asked.topleft_only:
+        texts.append("causal from the first key")
     if asked.needs_keys:
         texts.append("keys ≥ 1")
     if asked.needs_finite:

@@ -150,7 +150,7 @@ def _beyond_limits(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape)
         return ProblemFinding("fmha.instance.max-keys", shape.seqlen_k, asked.max_keys)
     if traits.masked and shape.sink_tokens and not asked.sink_tokens:
         return ProblemFinding("fmha.instance.sink-tokens", shape.sink_tokens, 0)
-    if not asked.topleft_slopes and not ends_at_last_key(traits, shape):
+    if not asked.topleft_slopes and not has_corner(traits, shape, FmhaCorner.BOTTOM_RIGHT):
         return ProblemFinding("fmha.instance.slopes", 0, 0)
     if traits.is_paged and asked.max_page and shape.page_size > asked.max_page:
         return ProblemFinding("fmha.instance.page", shape.page_size, asked.max_page)
@@ -158,7 +158,11 @@ def _beyond_limits(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape)
         return ProblemFinding("fmha.instance.rows", shape.seqlen_q, asked.max_rows)
     if asked.max_group and group > asked.max_group:
         return ProblemFinding("fmha.instance.group", group, asked.max_group)
-    return ProblemFinding("fmha.instance.mask", 0, 0) if asked.causal_only and not is_causal(traits, shape) else None
+    if asked.causal_only and not is_causal(traits, shape, FmhaCorner.BOTTOM_RIGHT):
+        return ProblemFinding("fmha.instance.mask", 0, 0)
+    if asked.topleft_only and not is_causal(traits, shape, FmhaCorner.TOP_LEFT):
+        return ProblemFinding("fmha.instance.mask-topleft", 0, 0)
+    return None
 
 
 def _multiples(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding | None:
@@ -181,16 +185,16 @@ def _multiples(asked: FmhaConstraints, traits: FmhaTraits, shape: FmhaShape) -> 
     return None
 
 
-def is_causal(traits: FmhaTraits, shape: FmhaShape) -> bool:
-    """Whether each row of a problem sees all keys up to its own, the last row up to the last key."""
+def is_causal(traits: FmhaTraits, shape: FmhaShape, corner: FmhaCorner) -> bool:
+    """Whether each row sees all keys up to its own: the first row the first key, or the last row the last one."""
     causal = shape.window_left == -1 and shape.window_right == 0
-    return not traits.masked or (causal and ends_at_last_key(traits, shape))
+    return not traits.masked or (causal and has_corner(traits, shape, corner))
 
 
-def ends_at_last_key(traits: FmhaTraits, shape: FmhaShape) -> bool:
-    """Whether the diagonal of a mask ends at the last key, whichever corner it starts at."""
+def has_corner(traits: FmhaTraits, shape: FmhaShape, corner: FmhaCorner) -> bool:
+    """Whether the diagonal of a mask has this corner; where lengths are the same it has both."""
     same = not has_lengths(traits) and shape.seqlen_q == shape.seqlen_k
-    return shape.corner is FmhaCorner.BOTTOM_RIGHT or same
+    return shape.corner is corner or same
 
 
 def no_fmha_instance(traits: FmhaTraits, shape: FmhaShape) -> ProblemFinding:

@@ -63,6 +63,7 @@ def covers(wide: FmhaConstraints, narrow: FmhaConstraints) -> bool:
         and _is_most(wide.max_rows, narrow.max_rows)
         and _is_most(wide.max_group, narrow.max_group)
         and (narrow.causal_only or not wide.causal_only)
+        and (narrow.topleft_only or not wide.topleft_only)
         and (narrow.needs_keys or not wide.needs_keys)
         and (narrow.needs_finite or not wide.needs_finite)
         and _is_most(wide.max_keys, narrow.max_keys)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import ClassVar
 
 from ckgen.families.common import signature_check
+from ckgen.families.common.flavoured import Flavoured
 from ckgen.families.common.name_words import fields_said, name_words
 from ckgen.families.common.spelling import hint_of, respelt
 from ckgen.families.fmha.enums import FmhaTraits as FmhaTraits
@@ -28,7 +29,7 @@ NO_TRAITS = FmhaTraits()
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class FmhaSignature(HashOnce):
+class FmhaSignature(HashOnce, Flavoured):
     """O = softmax(scale · Q·Kᵀ, masked and biased)·V as `ckgen/fmha.hpp` says: Q's type is a, K's and V's b, O's c.
 
     Sums are fp32, whatever the types.
@@ -60,10 +61,6 @@ class FmhaSignature(HashOnce):
         """The same with the rules' ids before them."""
         return signature_check.broken_rules(self, {})
 
-    def resolved(self, flavour: Fp8Flavour | None) -> FmhaSignature:
-        """The same with plain fp8 and bf8 in the arch's flavour."""
-        return _resolved(self, flavour)
-
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
         return _canonical(self)
@@ -74,13 +71,6 @@ class FmhaSignature(HashOnce):
 
     def __str__(self) -> str:
         return self.canonical()
-
-
-@cache
-def _resolved(signature: FmhaSignature, flavour: Fp8Flavour | None) -> FmhaSignature:
-    given = signature.a, signature.b, signature.c
-    a, b, c = (dtype.resolve(flavour) for dtype in given)
-    return signature if (a, b, c) == given else replace(signature, a=a, b=b, c=c)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ckgen.families.common.flavoured import Flavoured
 from ckgen.families.common.name_words import fields_said, name_words
 from ckgen.families.common.spelling import hint_of, respelt
 from ckgen.families.gemm.alias import OP_WORDS, parse_alias
@@ -46,7 +47,7 @@ _FORM = (
 
 @hash_once
 @dataclass(frozen=True, slots=True)
-class GemmSignature(GemmFields):
+class GemmSignature(GemmFields, Flavoured):
     """WHAT a GEMM computes, with its names: one canonical, one for people."""
 
     @classmethod
@@ -78,10 +79,6 @@ class GemmSignature(GemmFields):
         """Why this combination of fields means nothing; empty for a legal signature."""
         return _problems(self)
 
-    def resolved(self, flavour: Fp8Flavour | None) -> GemmSignature:
-        """The same with plain fp8 and bf8 in the arch's flavour."""
-        return _resolved(self, flavour)
-
     def canonical(self) -> str:
         """The one identifier-safe name: injective over all field values, inverse of `parse_canonical`."""
         return _canonical(self)
@@ -105,13 +102,6 @@ class GemmSignature(GemmFields):
 
     def __str__(self) -> str:
         return self.canonical()
-
-
-@cache
-def _resolved(signature: GemmSignature, flavour: Fp8Flavour | None) -> GemmSignature:
-    given = signature.a, signature.b, signature.c
-    a, b, c = (dtype.resolve(flavour) for dtype in given)
-    return signature if (a, b, c) == given else replace(signature, a=a, b=b, c=c)
 
 
 @cache

@@ -58,7 +58,7 @@ def host_unit(instance: FmhaInstance, variants: Mapping[str, Sequence[AnyVariant
     members = [str(one) for one in (tile.k, tile.m, kernel.objects[0].block)]
     flags = (signature.traits.varlen, signature.traits.masked)
     members += [f"ckgen::DType::{signature.a}", *map(cpp_bool, flags)]
-    members += [f"ckgen::asm_host::BackwardForm::{kernel.form}", cpp_bool(kernel.causal_only)]
+    members += [f"ckgen::asm_host::BackwardForm::{kernel.form}", cpp_bool(kernel.corner is not None)]
     values: dict[str, Any] = {
         "instance": instance.name,
         "prepare": prepare,
