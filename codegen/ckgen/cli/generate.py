@@ -13,9 +13,7 @@ import click
 from ckgen.cli.chosen import chosen
 from ckgen.cli.errors import Command, error_document
 from ckgen.cli.generate_report import Mode, Request, report_json, report_text, reported, stale_note
-from ckgen.cli.option_values import (
-    check_target_name,
-)
+from ckgen.cli.option_values import check_target_name
 from ckgen.cli.options import (
     PATH,
     assume_option,
