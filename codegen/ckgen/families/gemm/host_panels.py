@@ -20,11 +20,16 @@ class Panels(Word):
 
 
 def panels_of(signature: GemmSignature, *, has_dots: bool) -> Panels:
-    """Those of a level with dot products of bf16 or without. Scales per group of K and operands of two tensors need
-    fp32."""
+    """Those of a level with dot products of bf16 or without. Operands of two tensors need fp32, and so do scales per
+    group of K but those of 8-bit floats in blocks of whole tiles' K."""
     if signature.a is DType.INT8:
         return Panels.INT8
     narrow = all(one is DType.BF16 or one in FLOAT8 for one in (signature.a, signature.b))
     grouped = signature.quant in (Quant.BLOCKSCALE, Quant.MX)
+    suits_dots = not grouped or (_has_whole_grains(signature) and signature.a in FLOAT8 and signature.b in FLOAT8)
     combines = signature.a_op is not OperandOp.NONE or signature.b_op is not OperandOp.NONE
-    return Panels.BF16 if has_dots and narrow and not grouped and not combines else Panels.F32
+    return Panels.BF16 if has_dots and narrow and suits_dots and not combines else Panels.F32
+
+
+def _has_whole_grains(signature: GemmSignature) -> bool:
+    return signature.quant is Quant.BLOCKSCALE and signature.scale_block.k % 32 == 0
