@@ -39,6 +39,13 @@ PackKind int8_kind(const IsaTable& isa) noexcept {
   return isa.menu[static_cast<int>(PackKind::i16)].count > 0 ? PackKind::i16 : PackKind::i8;
 }
 
+// Whether dot products of bf16 have the products of a group of K exactly: tiles add up whole grains of two elements to
+// a word, and fp4 is packed along K.
+bool suits_groups(const GemmTraits& t) noexcept {
+  if (t.quant == Quant::blockscale) return t.scale_block.k % (2 * kGrain) == 0 && is_fp8(t.a) && is_fp8(t.b);
+  return t.layout == Layout::rcr && (is_fp8(t.a) || t.a == DType::fp4) && (is_fp8(t.b) || t.b == DType::fp4);
+}
+
 }  // namespace
 
 const IsaTable* table_for(Isa isa) noexcept {
@@ -57,14 +64,15 @@ const IsaTable* table_for(Isa isa) noexcept {
   }
 }
 
-// bf16 and every 8-bit float are exact as bf16; scales per K group and operands of two tensors need fp32 panels.
+// bf16 and every narrower float are exact as bf16; operands of two tensors need fp32 panels.
 PackKind host_kind(const GemmTraits& t, const IsaTable& isa) noexcept {
   if (t.a == DType::int8) return int8_kind(isa);
   const bool narrow = (t.a == DType::bf16 || is_fp8(t.a)) && (t.b == DType::bf16 || is_fp8(t.b));
   const bool grouped = t.quant == Quant::blockscale || t.quant == Quant::mx;
   const bool combines = t.a_op != OperandOp::none || t.b_op != OperandOp::none;
-  return narrow && !grouped && !combines && isa.menu[static_cast<int>(PackKind::bf16)].count > 0 ? PackKind::bf16
-                                                                                                 : PackKind::f32;
+  return (grouped ? suits_groups(t) : narrow) && !combines && isa.menu[static_cast<int>(PackKind::bf16)].count > 0
+             ? PackKind::bf16
+             : PackKind::f32;
 }
 
 Blocking twin_blocking(const GemmTraits& t, const TwinConfig& c, std::int64_t k_batch, std::int64_t k) noexcept {

@@ -255,7 +255,7 @@ class Problem {
         const std::int64_t q = k / g_.group, of_block = begin + ((k - begin) / g_.kc + 1) * g_.kc;
         call.k0 = k;
         call.depth = std::min({(q + 1) * g_.group, of_block, end}) - k;
-        call.a = a + (k - begin) * mr_;
+        call.a = a + (k - begin) / elements_per_word(g_.kind) * mr_;
         call.flags = k == begin ? kScaled : kScaled | kAccumulate;
         call.a_scale = a_scales + q * g_.m_super * mr_;
         call.b_scale = b_scales + q * g_.item_n * nr_ + n;
@@ -339,7 +339,7 @@ class Problem {
             micro.run({words, a, b.base, b.panels, tile, ld,
                        (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, ahead});
           else
-            accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot);
+            accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot, ahead);
         }
       }
     }
@@ -351,14 +351,18 @@ class Problem {
 
   // A slice of one tile, group of K by group of K.
   void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const Columns& b,
-                         unsigned char* tile, std::int64_t panel, std::int64_t j, unsigned char* slot) const noexcept {
+                         unsigned char* tile, std::int64_t panel, std::int64_t j, unsigned char* slot,
+                         const unsigned char* const* ahead) const noexcept {
     const float* sa = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset) + panel * mr_;
     const float* sb = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + j * nr_;
+    const std::int64_t e = elements_per_word(g_.kind), a_next = g_.m_super * mr_, b_next = g_.item_n * nr_;
     for (std::int64_t k = slice.k0; k < slice.k1;) {
-      const std::int64_t q = k / g_.group, next = std::min((q + 1) * g_.group, slice.k1), done = k - slice.k0;
-      micro.run({next - k, a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile, g_.acc_ld,
-                 k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * g_.m_super * mr_,
-                 sb + q * g_.item_n * nr_, nullptr, nullptr});
+      const std::int64_t q = k / g_.group, done = (k - slice.k0) / e;
+      const std::int64_t next = micro.grain > 1 ? slice.k1 : std::min((q + 1) * g_.group, slice.k1);
+      const bool begins_line = ahead != nullptr && done % kAheadWords == 0;
+      micro.run({ceil_div(next - k, e), a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile,
+                 g_.acc_ld, k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * a_next, sb + q * b_next,
+                 nullptr, begins_line ? ahead + done / kAheadWords : nullptr, g_.group / e, a_next, b_next});
       k = next;
     }
   }

@@ -78,11 +78,12 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.splits = ceil_div(sizes.k, g.split);
   g.split_mode = blocking.split_mode;
   const MicroKernel& tallest_of = *tallest_micro(menu, blocking.mr, blocking.nr);
-  const std::int64_t grain = tallest_of.grain * e;
+  g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
+  // Slices of K end where groups do; those of tiles are whole grains (gemm/blocking.cpp).
+  const std::int64_t grain = std::max<std::int64_t>(tallest_of.grain * e, g.group);
   g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), grain) * grain;
   g.split_words = panel_words(tallest_of, ceil_div(g.split, e));
   g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
-  g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
   g.n_panels = ceil_div(sizes.n, nr);
   g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;

@@ -20,7 +20,8 @@ Blocking in_place_blocking(const GemmTraits& t, const Blocking& blocking, std::i
 }
 
 // Those read B again for each four rows. Twins keep to them: not every level has kernels that read in place, and a twin
-// has the same bits on all. With scales of K groups they have dot products, which packed operands have not.
+// has the same bits on all. With scales of K groups those are faster: lanes share a group, and nothing waits for the
+// sum of the group before.
 bool is_faster_in_place(const GemmTraits& t, const Blocking& blocking, std::int64_t m) noexcept {
   const bool by_group = t.quant == Quant::blockscale || t.quant == Quant::mx;
   return blocking.dots && m > 4 && !by_group && in_place_blocking(t, blocking, m).in_place != nullptr;

@@ -39,55 +39,133 @@ constexpr TileConfig kWhole{kGrain};
   else                                \
     _tile_dpbf16ps(c, a, b)
 
-// The asm of GCC's tile intrinsics does not say that it reads memory: what is stored before stays before.
+// Where the operands of products begin: of A a panel, of B two.
+struct Operands {
+  const unsigned char *a, *left, *right;
+};
+
+// Adds `steps` products of words to the sums in tiles.
 template <PackKind KIND, int MR>
-void micro(const MicroCall& call) {
-  static_assert(KIND == PackKind::bf16 || KIND == PackKind::i8);
-  constexpr bool kTwoRows = MR == 2 * kRows;
-  static_assert(kTwoRows || MR == kRows);
-  const std::int64_t words = call.words, ld = call.ld;
-  const auto* a = static_cast<const unsigned char*>(call.a);
-  const auto* left = static_cast<const unsigned char*>(call.b) + call.panels[0] * 4;
-  const auto* right = static_cast<const unsigned char*>(call.b) + call.panels[1] * 4;
-  auto* c = static_cast<unsigned char*>(call.acc);
-  auto* below = c + kRows * ld * 4;
-  bool has_sums = (call.flags & kAccumulate) != 0;
+[[gnu::always_inline]] inline void add_steps(const Operands& o, std::int64_t steps) {
+  for (std::int64_t k = 0; k < steps; ++k) {
+    const unsigned char* a = o.a + k * MR * 64;
+    _tile_loadd(6, o.left + k * kTileBytes, 64);
+    _tile_loadd(4, a, 64);
+    CKGEN_ADD_PRODUCT(0, 4, 6);
+    _tile_loadd(7, o.right + k * kTileBytes, 64);
+    CKGEN_ADD_PRODUCT(1, 4, 7);
+    if constexpr (MR > kRows) {
+      _tile_loadd(5, a + kTileBytes, 64);
+      CKGEN_ADD_PRODUCT(2, 5, 6);
+      CKGEN_ADD_PRODUCT(3, 5, 7);
+    }
+  }
+}
+
+template <int MR>
+[[gnu::always_inline]] inline void store_tiles(void* sums, std::int64_t ld) {
+  auto* c = static_cast<unsigned char*>(sums);
+  _tile_stored(0, c, ld * 4);
+  _tile_stored(1, c + 64, ld * 4);
+  if constexpr (MR > kRows) {
+    _tile_stored(2, c + kRows * ld * 4, ld * 4);
+    _tile_stored(3, c + kRows * ld * 4 + 64, ld * 4);
+  }
+}
+
+// The asm of GCC's tile intrinsics does not say that it reads memory: what is stored before stays before.
+[[gnu::always_inline]] inline void keep_order() {
+  __asm__ volatile("" ::: "memory");
+}
+
+// Sums of so many words, added to those in memory where there are some.
+template <PackKind KIND, int MR>
+void add_words(Operands o, std::int64_t words, bool has_sums, void* sums, std::int64_t ld) {
+  auto* c = static_cast<unsigned char*>(sums);
   for (std::int64_t k = 0; k < words;) {
     const bool is_whole = words - k >= kGrain;
-    const std::int64_t step = is_whole ? kGrain : words - k, end = is_whole ? words - words % kGrain : words;
+    const std::int64_t step = is_whole ? kGrain : words - k, steps = is_whole ? words / kGrain : 1;
     const TileConfig rest(static_cast<int>(step));
-    __asm__ volatile("" ::: "memory");
+    keep_order();
     _tile_loadconfig(is_whole ? &kWhole : &rest);  // all tiles are 0 then
     if (has_sums) {
       _tile_loadd(0, c, ld * 4);
       _tile_loadd(1, c + 64, ld * 4);
-      if constexpr (kTwoRows) {
-        _tile_loadd(2, below, ld * 4);
-        _tile_loadd(3, below + 64, ld * 4);
+      if constexpr (MR > kRows) {
+        _tile_loadd(2, c + kRows * ld * 4, ld * 4);
+        _tile_loadd(3, c + kRows * ld * 4 + 64, ld * 4);
       }
     }
-    for (; k < end; k += step, a += MR * 64) {
-      _tile_loadd(6, left + k * 64, 64);
-      _tile_loadd(4, a, 64);
-      CKGEN_ADD_PRODUCT(0, 4, 6);
-      _tile_loadd(7, right + k * 64, 64);
-      CKGEN_ADD_PRODUCT(1, 4, 7);
-      if constexpr (kTwoRows) {
-        _tile_loadd(5, a + kTileBytes, 64);
-        CKGEN_ADD_PRODUCT(2, 5, 6);
-        CKGEN_ADD_PRODUCT(3, 5, 7);
-      }
-    }
-    _tile_stored(0, c, ld * 4);
-    _tile_stored(1, c + 64, ld * 4);
-    if constexpr (kTwoRows) {
-      _tile_stored(2, below, ld * 4);
-      _tile_stored(3, below + 64, ld * 4);
-    }
+    add_steps<KIND, MR>(o, steps);
+    store_tiles<MR>(c, ld);
+    k += steps * step;
+    o = {o.a + steps * MR * 64, o.left + steps * kTileBytes, o.right + steps * kTileBytes};
     has_sums = true;
   }
+  keep_order();
+}
+
+// What one group of K adds to a tile.
+using Sums = float[2 * kRows][2 * kRows];
+
+// c = c + (sums * a_scale) * b_scale, or without c.
+template <int MR>
+void add_scaled(const Sums& sums, const float* a_scale, const float* b_scale, bool has_sums, float* c,
+                std::int64_t ld) {
+  const __m512 left = _mm512_loadu_ps(b_scale), right = _mm512_loadu_ps(b_scale + kRows);
+  for (int i = 0; i < MR; ++i, c += ld) {
+    const __m512 of_row = _mm512_set1_ps(a_scale[i]);
+    __m512 v = _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(sums[i]), of_row), left);
+    __m512 w = _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(sums[i] + kRows), of_row), right);
+    if (has_sums) {
+      v = _mm512_add_ps(v, _mm512_loadu_ps(c));
+      w = _mm512_add_ps(w, _mm512_loadu_ps(c + kRows));
+    }
+    _mm512_storeu_ps(c, v);
+    _mm512_storeu_ps(c + kRows, w);
+  }
+}
+
+// Group by group: while tiles add up one, vectors scale the one before.
+template <int MR>
+void add_groups(Operands o, const MicroCall& call) {
+  alignas(64) Sums sums[2];
+  const std::int64_t groups = (call.words + call.group - 1) / call.group, steps = call.group / kGrain;
+  const auto scale = [&](std::int64_t g) {
+    add_scaled<MR>(sums[g % 2], call.a_scale + g * call.a_scale_next, call.b_scale + g * call.b_scale_next,
+                   g > 0 || (call.flags & kAccumulate) != 0, static_cast<float*>(call.acc), call.ld);
+  };
+  keep_order();
+  _tile_loadconfig(&kWhole);
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const std::int64_t left = call.words - g * call.group;
+    if (left >= call.group) {
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+      add_steps<PackKind::bf16, MR>(o, steps);
+      store_tiles<MR>(sums[g % 2], 2 * kRows);
+      keep_order();
+    } else {
+      add_words<PackKind::bf16, MR>(o, left, false, sums[g % 2], 2 * kRows);
+    }
+    if (g > 0) scale(g - 1);
+    o = {o.a + steps * MR * 64, o.left + steps * kTileBytes, o.right + steps * kTileBytes};
+  }
+  scale(groups - 1);
+}
+
+template <PackKind KIND, int MR>
+void micro(const MicroCall& call) {
+  static_assert((KIND == PackKind::bf16 || KIND == PackKind::i8) && (MR == kRows || MR == 2 * kRows));
+  const auto* b = static_cast<const unsigned char*>(call.b);
+  const Operands o{static_cast<const unsigned char*>(call.a), b + call.panels[0] * 4, b + call.panels[1] * 4};
+  if (KIND == PackKind::bf16 && (call.flags & kScaled) != 0)
+    add_groups<MR>(o, call);
+  else
+    add_words<KIND, MR>(o, call.words, (call.flags & kAccumulate) != 0, call.acc, call.ld);
   _tile_release();
-  __asm__ volatile("" ::: "memory");
 }
 
 #undef CKGEN_ADD_PRODUCT

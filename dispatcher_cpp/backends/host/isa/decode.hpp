@@ -190,15 +190,11 @@ struct NibbleToF32 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_32;
 #if CKGEN_HOST_LEVEL >= 4
-  explicit NibbleToF32(const SmallCall& call) : table(values(call)) {}
+  explicit NibbleToF32(const SmallCall& call) : table(nibble_values(call.pairs)) {}
   void operator()(const unsigned char* p, F16 (&x)[2]) const {
     const __m512i bytes = _mm512_cvtepu8_epi32(load_128(p));
     x[0] = _mm512_permutexvar_ps(bytes, table);  // looks at four bits
     x[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), table);
-  }
-  static __m512 values(const SmallCall& call) {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    return _mm512_permutex2var_ps(_mm512_loadu_ps(call.pairs[0]), even, _mm512_loadu_ps(call.pairs[8]));
   }
   __m512 table;
 #else
@@ -284,7 +280,7 @@ struct NibbleToBf16 {
   static constexpr int kBits = 4;
   static constexpr Order kOrder = Order::pairs_64;
   explicit NibbleToBf16(const SmallCall& call) {
-    const __m512i words = _mm512_srli_epi32(_mm512_castps_si512(NibbleToF32::values(call)), 16);
+    const __m512i words = _mm512_srli_epi32(_mm512_castps_si512(nibble_values(call.pairs)), 16);
     table = _mm512_broadcast_i64x4(_mm512_cvtepi32_epi16(words));
   }
   void operator()(const unsigned char* p, __m512i (&x)[2]) const {

@@ -101,6 +101,41 @@ struct Decoder<DType::fp8_ocp> {
 #endif
 };
 
+#if CKGEN_HOST_LEVEL >= 4
+// The values of the sixteen codes of fp4 or int4, of PackSource::pairs.
+inline __m512 nibble_values(const float (*pairs)[2]) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return _mm512_permutex2var_ps(_mm512_loadu_ps(pairs[0]), even, _mm512_loadu_ps(pairs[8]));
+}
+#endif
+
+#if CKGEN_HOST_LEVEL >= 5
+template <>
+struct Decoder<DType::fp4> {
+  explicit Decoder(const PackSource& s) : source_(s), values_(_mm512_castps_si512(nibble_values(s.pairs))) {}
+
+  // `n` consecutive elements from element index `at`; bf16 is the upper half of fp32.
+  void to_bf16(std::int64_t at, std::int64_t n, std::uint16_t* __restrict out) const {
+    std::int64_t i = 0;
+    for (; at % 2 == 0 && i + 32 <= n; i += 32) {
+      const auto* from = reinterpret_cast<const __m128i_u*>(source_.base + (at + i) / 2);
+      const __m512i codes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from));
+      const __m512i first = _mm512_permutexvar_epi32(codes, values_);  // looks at four bits
+      const __m512i last = _mm512_permutexvar_epi32(_mm512_srli_epi32(codes, 4), values_);
+      _mm512_storeu_si512(out + i, _mm512_or_si512(_mm512_srli_epi32(first, 16), last));
+    }
+    for (; i < n; ++i, one_by_one()) {
+      const float value = source_.pairs[source_.base[(at + i) / 2]][(at + i) % 2];
+      out[i] = static_cast<std::uint16_t>(float_to_bits(value) >> 16);
+    }
+  }
+
+ private:
+  const PackSource& source_;
+  __m512i values_;
+};
+#endif
+
 // `n` consecutive elements from linear element index `at` as fp32.
 template <DType T>
 inline void decode_run([[maybe_unused]] const Decoder<T>& decoder, const PackSource& s, std::int64_t at, std::int64_t n,

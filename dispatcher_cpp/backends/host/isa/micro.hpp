@@ -134,17 +134,39 @@ class Columns {
   const T* panel_[kPanels];
 };
 
+// Sums of a tile in fp32, as they go on from C; with scales they begin at zero.
+template <int MR, int NV>
+[[gnu::always_inline]] inline void load_sums(const MicroCall& call, VecF (&sum)[MR][NV]) {
+  const float* c = static_cast<const float*>(call.acc);
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j)
+      sum[i][j] = call.flags == kAccumulate ? load_f(c + i * call.ld + j * kLanes) : zero_f();
+}
+template <int MR, int NV>
+[[gnu::always_inline]] inline void store_sums(const MicroCall& call, const VecF (&sum)[MR][NV]) {
+  float* c = static_cast<float*>(call.acc);
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV; ++j) {
+      float* at = c + i * call.ld + j * kLanes;
+      VecF v = sum[i][j];
+      if (call.flags & kScaled) {
+        v = mul_f(mul_f(v, broadcast_f(call.a_scale[i])), load_f(call.b_scale + j * kLanes));
+        if (call.flags & kAccumulate) v = add_f(v, load_f(at));
+      }
+      store_f(at, v);
+    }
+}
+
 template <int MR, int NV>
 void micro_f32(const MicroCall& call) {
   const float* a = static_cast<const float*>(call.a);
   const Columns<float, NV> b(call.b, call.panels);
-  float* c = static_cast<float*>(call.acc);
-  const std::int64_t ld = call.ld;
   VecF sum[MR][NV];
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = call.flags == kAccumulate ? load_f(c + i * ld + j * kLanes) : zero_f();
+  load_sums(call, sum);
   each_step(call, [&](std::int64_t k) __attribute__((always_inline)) {
     prefetch_ahead(a);
     VecF bv[NV];
@@ -158,17 +180,7 @@ void micro_f32(const MicroCall& call) {
     }
     a += MR;
   });
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) {
-      VecF v = sum[i][j];
-      if (call.flags & kScaled) {
-        v = mul_f(mul_f(v, broadcast_f(call.a_scale[i])), load_f(call.b_scale + j * kLanes));
-        if (call.flags & kAccumulate) v = add_f(v, load_f(c + i * ld + j * kLanes));
-      }
-      store_f(c + i * ld + j * kLanes, v);
-    }
+  store_sums(call, sum);
 }
 
 // Integer sums of a tile, as they are in C where it has some already.
@@ -222,13 +234,8 @@ template <int MR, int NV>
 void micro_bf16(const MicroCall& call) {
   const std::int32_t* a = static_cast<const std::int32_t*>(call.a);
   const Columns<std::int32_t, NV> b(call.b, call.panels);
-  float* c = static_cast<float*>(call.acc);
-  const std::int64_t ld = call.ld;
   VecF sum[MR][NV];
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) sum[i][j] = (call.flags & kAccumulate) ? load_f(c + i * ld + j * kLanes) : zero_f();
+  load_sums(call, sum);
   each_step(call, [&](std::int64_t k) __attribute__((always_inline)) {
     prefetch_ahead(a);
     VecI bv[NV];
@@ -242,10 +249,7 @@ void micro_bf16(const MicroCall& call) {
     }
     a += MR;
   });
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) store_f(c + i * ld + j * kLanes, sum[i][j]);
+  store_sums(call, sum);
 }
 #endif
 

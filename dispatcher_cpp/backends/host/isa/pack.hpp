@@ -81,11 +81,14 @@ inline void decode_words([[maybe_unused]] const Decoder<T>& decoder, const PackS
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
       copy_run(reinterpret_cast<unsigned char*>(row) + offset * 2, s.base + at * 2, length * 2);
     });
-  } else {  // an 8-bit float as bf16
+  } else {  // what is narrower, as bf16
     std::uint16_t half[2 * kRowWords];
     if (n & 1) half[n] = 0;
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
-      decoder.to_bf16(s.base + at, length, half + offset);
+      if constexpr (T == DType::fp4)
+        decoder.to_bf16(at, length, half + offset);
+      else
+        decoder.to_bf16(s.base + at, length, half + offset);
     });
     copy_run(row, half, (n + 1) / 2 * 4);
   }
@@ -126,7 +129,7 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     const int words = static_cast<int>((take + e - 1) / e);
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t p = row_of(r);
-      if constexpr (T == DType::fp8_ocp)
+      if constexpr (T == DType::fp8_ocp || (T == DType::fp4 && KIND == PackKind::bf16))
         decode_words<T, KIND>(decoder, s, p, k0 + k, take, rows[r]);
       else
         decode_apart<T, KIND>(s, p, k0 + k, take, rows[r]);
@@ -197,7 +200,9 @@ void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, s
 #endif
 #if CKGEN_HOST_LEVEL >= 5
   if (s.kind != PackKind::bf16) return kIsaV4.pack(s, p0, count, width, k0, length, panel);
+  auto* out = static_cast<std::uint32_t*>(panel);
   if (s.type == DType::bf16) return pack_as<DType::bf16, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+  if (s.type == DType::fp4) return pack_k_contiguous<DType::fp4, PackKind::bf16>(s, p0, count, width, k0, length, out);
   return pack_as<DType::fp8_ocp, PackKind::bf16>(s, p0, count, width, k0, length, panel);
 #else
   if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);

@@ -37,7 +37,7 @@ inline constexpr int kMostPanels = 4;  // of the widest tile
 
 enum MicroFlags : unsigned {
   kAccumulate = 1,  // continue from acc; otherwise start from zero
-  kScaled = 2,      // f32 only: the sum over these words, times a_scale[i] then b_scale[j], is what is added
+  kScaled = 2,      // f32, bf16: the sum over these words, times a_scale[i] then b_scale[j], is what is added
   kFindExcess = 4,  // i8 only: write `excess`; otherwise it is what a call with these words and columns wrote
 };
 // acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and panels of B: columns
@@ -56,6 +56,9 @@ struct MicroCall {
   // Where lines are that are needed later, one for each step: kAheadWords in a row from each of these addresses, as
   // many as there are steps. Null: none. Kernels may do without.
   const unsigned char* const* ahead;
+  // Of kScaled and a kernel with a grain: the words are groups of so many, each with scales of its own; those of the
+  // next group are so much further on.
+  std::int64_t group = 0, a_scale_next = 0, b_scale_next = 0;
 };
 inline constexpr std::int64_t kAheadWords = 32;
 using MicroFn = void (*)(const MicroCall& call);

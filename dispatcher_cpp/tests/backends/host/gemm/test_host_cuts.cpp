@@ -134,8 +134,9 @@ TEST(HostCuts, PanelsAreOfTheKindThatTheTypesAllow) {
     EXPECT_EQ(host_kind(traits_of(bf16, type, Quant::per_tensor), kIsaV4Bf16), PackKind::bf16);
     EXPECT_EQ(host_kind(traits_of(type, fp16), kIsaV4Bf16), PackKind::f32);
     EXPECT_EQ(host_kind(traits_of(fp32, type), kIsaV4Bf16), PackKind::f32);
-    EXPECT_EQ(host_kind(traits_of(type, type, Quant::blockscale), kIsaV4Bf16), PackKind::f32);
-    EXPECT_EQ(host_kind(traits_of(type, type, Quant::mx), kIsaV4Bf16), PackKind::f32);
+    const PackKind of_blocks = type == bf16 ? PackKind::f32 : PackKind::bf16;
+    EXPECT_EQ(host_kind(traits_of(type, type, Quant::blockscale), kIsaV4Bf16), of_blocks);
+    EXPECT_EQ(host_kind(traits_of(type, type, Quant::mx), kIsaV4Bf16), of_blocks);
     EXPECT_EQ(host_kind(traits_of(type, type), kIsaV4), PackKind::f32);
     GemmTraits two = traits_of(type, type);
     two.a_op = OperandOp::mul;
@@ -143,6 +144,17 @@ TEST(HostCuts, PanelsAreOfTheKindThatTheTypesAllow) {
     std::swap(two.a_op, two.b_op);
     EXPECT_EQ(host_kind(two, kIsaV4Bf16), PackKind::f32);
   }
+  GemmTraits block = traits_of(fp8_ocp, bf8_ocp, Quant::blockscale);
+  EXPECT_EQ(host_kind(block, kIsaV4), PackKind::f32);
+  block.scale_block.k = 32;
+  EXPECT_EQ(host_kind(block, kIsaV4Bf16), PackKind::bf16);
+  block.scale_block.k = 16;
+  EXPECT_EQ(host_kind(block, kIsaV4Bf16), PackKind::f32);
+  GemmTraits mx = traits_of(fp8_ocp, fp4, Quant::mx);
+  EXPECT_EQ(host_kind(mx, kIsaV4Bf16), PackKind::bf16);
+  mx.layout = Layout::rrr;
+  EXPECT_EQ(host_kind(mx, kIsaV4Bf16), PackKind::f32);
+  EXPECT_EQ(host_kind(traits_of(fp4, fp4), kIsaV4Bf16), PackKind::f32);
   EXPECT_EQ(host_kind(traits_of(int8, int8), kIsaV3), PackKind::i16);
   EXPECT_EQ(host_kind(traits_of(int8, int8), kIsaV4), PackKind::i16);
   EXPECT_EQ(host_kind(traits_of(int8, int8), kIsaV4Bf16), PackKind::i8);

@@ -137,9 +137,8 @@ TEST(HostPack, EveryTypeOrderWidthAndLength) {
         for (const PackKind kind : {PackKind::f32, PackKind::i16, PackKind::bf16, PackKind::i8}) {
           if ((kind == PackKind::i16 || kind == PackKind::i8) != (type == int8)) continue;
           if (kind == PackKind::i8 && isa == &host::kIsaV4) continue;
-          if (kind == PackKind::bf16 &&
-              (isa != &host::kIsaV4Bf16 || !(type == bf16 || (bits(type) == 8 && type != int8))))
-            continue;
+          const bool has_bf16 = type == bf16 || bits(type) == 8 || (type == fp4 && order != Order::along_p);
+          if (kind == PackKind::bf16 && (isa != &host::kIsaV4Bf16 || !has_bf16)) continue;
           if (type == int4 && order != Order::along_k) continue;
           SCOPED_TRACE(testing::Message()
                        << name(type) << " order " << static_cast<int>(order) << " kind " << static_cast<int>(kind));
