@@ -186,7 +186,7 @@ void copy_rows(const PackSource& s, std::int64_t p0, std::int64_t count, int wid
     for (std::int64_t done = 0; done < bytes; done += 64, to += width * 64) {
       const std::int64_t left = row == nullptr ? 0 : bytes - done;
       const __mmask64 take = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
-      _mm512_store_si512(to, _mm512_maskz_loadu_epi8(take, row == nullptr ? panel : row + done));
+      _mm512_storeu_si512(to, _mm512_maskz_loadu_epi8(take, row == nullptr ? panel : row + done));
     }
   }
 }
@@ -206,7 +206,7 @@ void pack_tiles(const PackSource& source, std::int64_t p0, std::int64_t count, i
         kIsaV4Bf16.pack(s, p0 + r, here < kRows ? here : kRows, kRows, k0 + k, length - k < step ? length - k : step,
                         words);
       transpose16(words);
-      for (int i = 0; i < kRows; ++i) _mm512_store_si512(out + i * 64, words[i]);
+      for (int i = 0; i < kRows; ++i) _mm512_storeu_si512(out + i * 64, words[i]);
     }
 }
 

@@ -207,7 +207,9 @@ void expect_rows_of_whole_grains(PackKind kind, DType type, bool is_a, int untou
       a[r * kLd + k] = static_cast<Element>(1 + r * (sizeof(Element) == 1 ? 37 : 256) + k);
       turned[k * kRows + r] = a[r * kLd + k];
     }
+  // A workspace is aligned to 16 bytes at least, and so are panels in it.
   struct alignas(64) Panel {
+    Element before[16 / sizeof(Element)];
     Element words[GRAINS][kMr][kOfGrain];
   };
   for (const bool k_contiguous : {true, false}) {
@@ -216,7 +218,7 @@ void expect_rows_of_whole_grains(PackKind kind, DType type, bool is_a, int untou
     PackSource source = make_pack_source(kind, type, k_contiguous ? a.data() : turned.data(),
                                          k_contiguous ? kLd : kRows, k_contiguous, false);
     source.is_a = is_a;
-    amx.pack_tiles(source, 2, kRows - 2, kMr, 6, kK, panel.get());
+    amx.pack_tiles(source, 2, kRows - 2, kMr, 6, kK, panel->words);
     for (int k = 0; k < GRAINS * kOfGrain; ++k)
       for (int r = 0; r < kMr; ++r) {
         const int expected = r < kRows - 2 && k < kK ? a[(r + 2) * kLd + k + 6] : 0;
