@@ -153,11 +153,32 @@ def test_a_cpu_below_every_level_is_taken_as_the_least_demanding() -> None:
     assert native.cpu_target(ARCHS, {"sse2"}, 4) == Target("x86_64_v3", 4)
 
 
-def test_flags_are_read_from_the_first_processor(tmp_path: Path) -> None:
+AMX = V4 | {"avx512_bf16", "avx512_vnni", "avx512vbmi", "amx_tile", "amx_bf16", "amx_int8"}
+
+
+@pytest.mark.parametrize(
+    ("model", "sku"),
+    [
+        ("GenuineIntel 6 207", "emeraldrapids"),
+        ("GenuineIntel 6 143", "sapphirerapids"),
+        ("GenuineIntel 6 173", ""),
+        ("AuthenticAMD 6 207", ""),
+        ("", ""),
+    ],
+)
+def test_a_cpu_is_of_the_product_that_cpuid_tells_on_any_number_of_cores(model: str, sku: str) -> None:
+    for cores in (1, 2, 96):
+        assert native.cpu_target(ARCHS, AMX, cores, model) == Target("x86_64_amx", cores, sku)
+    assert native.cpu_target(ARCHS, V4, 2, model) == Target("x86_64_v4", 2)
+
+
+def test_the_first_processor_is_read(tmp_path: Path) -> None:
     file = tmp_path / "cpuinfo"
-    file.write_text("processor : 0\nflags\t\t: fpu avx2 fma\n\nprocessor : 1\nflags : other\n", encoding="utf-8")
-    assert native.cpu_flags(file) == {"fpu", "avx2", "fma"}
-    assert native.cpu_flags(tmp_path / "missing") == frozenset()
+    first = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: A CPU\n"
+    file.write_text(first + "flags\t\t: fpu avx2\n\nprocessor : 1\nflags : other\n", encoding="utf-8")
+    told = native.cpu_info(file)
+    assert (told["flags"], native.cpu_model(told)) == ("fpu avx2", "GenuineIntel 6 207")
+    assert native.cpu_info(tmp_path / "missing") == {}
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,15 @@ _HEAD = """\
 namespace ckgen {{
 inline namespace v1 {{
 
-/// A product of which a device, whole or a partition, reports that CU count; `sku` is the third part of its target.
+/// A product of which a device, whole or a partition, reports that CU count; of a CPU 0, any count. `sku` is the third
+/// part of its target.
 struct ProductInfo {{
   Arch arch;
   std::int32_t cu_num;
   const char* sku;
 }};
 
-/// What a vendor's runtime calls devices of a product.
+/// What a vendor's runtime calls devices of a product; of a CPU its vendor, family and model.
 struct DriverName {{
   Arch arch;
   const char* name;
@@ -50,7 +51,8 @@ constexpr std::uint16_t find_product(Arch arch, std::uint32_t cu_num, std::strin
   std::uint16_t number = 0;
   for (const ProductInfo& info : product_table) {{
     ++number;
-    if (info.arch == arch && static_cast<std::uint32_t>(info.cu_num) == cu_num && sku == info.sku) return number;
+    const bool reports = info.cu_num == 0 || static_cast<std::uint32_t>(info.cu_num) == cu_num;
+    if (info.arch == arch && reports && sku == info.sku) return number;
   }}
   return 0;
 }}
@@ -75,11 +77,14 @@ constexpr const char* product_sku(std::uint16_t number) noexcept {{
 
 def render_product_header(archs: Mapping[str, ArchSpec], command: str) -> str:
     """The header's text: the same bytes for the same specs, in any order."""
-    gpus = [archs[name] for name in sorted(archs) if archs[name].kind is ArchKind.GPU]
+    ordered = [archs[name] for name in sorted(archs)]
     products = [
-        (arch.name, count, word) for arch in gpus for count in arch.cu_nums for word in sorted(arch.words_with(count))
+        (arch.name, count, word)
+        for arch in ordered
+        for count in ((0,) if arch.kind is ArchKind.CPU else arch.cu_nums)
+        for word in sorted(arch.words_with(count))
     ]
-    names = [(arch.name, name, sku.word) for arch in gpus for sku in arch.skus for name in sku.driver_names]
+    names = [(arch.name, name, sku.word) for arch in ordered for sku in arch.skus for name in sku.driver_names]
     return _HEAD.format(
         version=__version__,
         command=command,

@@ -65,8 +65,8 @@ class Partition:
 class Sku:
     """A product. `cu_num` is what HIP reports (cores on a CPU); `physical_cus` is what people count.
 
-    `driver_names`: what its vendor's runtime calls a device of it. `clusters`: how many clusters of 1, 2 and more
-    workgroups it holds at once, a workgroup a CU; empty where all CUs take part in clusters.
+    `driver_names`: what its vendor's runtime calls a device of it, or a CPU's vendor, family and model. `clusters`: how
+    many clusters of 1, 2 and more workgroups it holds at once, a workgroup a CU; empty where all CUs take part in them.
     """
 
     name: str
@@ -276,8 +276,11 @@ class ArchSpec(HashOnce):
         return tuple(sorted(found, key=lambda one: not one.default))
 
     def words_with(self, cu_num: int) -> tuple[str, ...]:
-        """The products, as targets name them, that report a count, whole or a partition of them; a CPU has none."""
-        return tuple(sku.word for sku in self.skus if self.kind is ArchKind.GPU and cu_num in sku.cu_nums)
+        """The products, as targets name them, that report a count, whole or a partition of them; of a CPU those that
+        cpuid tells, with any number of cores."""
+        if self.kind is ArchKind.CPU:
+            return tuple(sku.word for sku in self.skus if sku.driver_names)
+        return tuple(sku.word for sku in self.skus if cu_num in sku.cu_nums)
 
     def told_apart(self, cu_num: int, word: str) -> str:
         """The word of a product that reports a count; empty for the usual one, which a target without a product

@@ -1,4 +1,4 @@
-"""The machine's own target: its first HIP or CUDA device if one answers, else the CPU by its cpuid flags."""
+"""The machine's own target: its first HIP or CUDA device if one answers, else the CPU by what cpuid says."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def native_target() -> Target:
 def native_device() -> Target:
     """A GPU's target if one answers, AMD's first, else the CPU's; no GPU call is made before this is asked.
 
-    With its product, where the driver's name for it is known.
+    With its product, where the driver's name for it or the CPU's model is known.
     """
     archs = load_archs()
     return hip_target(archs) or rocminfo_target() or cuda_target(archs) or own_cpu()
 
 
 def own_cpu() -> Target:
-    """This machine's CPU as a target: its highest level, and the cores that this process may use."""
-    return cpu_target(load_archs(), cpu_flags(), len(os.sched_getaffinity(0)))
+    """This machine's CPU as a target: its highest level, the cores that this process may use, its product if known."""
+    told = cpu_info()
+    return cpu_target(load_archs(), told.get("flags", "").split(), len(os.sched_getaffinity(0)), cpu_model(told))
 
 
 def hip_target(archs: Mapping[str, ArchSpec]) -> Target | None:
@@ -151,21 +152,26 @@ def parse_rocminfo(text: str, archs: Mapping[str, ArchSpec]) -> Target | None:
     return _target(archs, agent.group(1), max(1, physical // per_unit), name)
 
 
-def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """The first processor's flags; empty where the kernel does not tell."""
+def cpu_info(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
+    """What the kernel tells of the first processor; empty where it does not."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return frozenset()
-    match = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(match.group(1).split()) if match else frozenset()
+        return {}
+    return dict(re.findall(r"^(\w[\w ]*?)\s*: ?(.*)$", text.partition("\n\n")[0], re.MULTILINE))
 
 
-def cpu_target(archs: Mapping[str, ArchSpec], flags: Iterable[str], cores: int) -> Target:
+def cpu_model(told: Mapping[str, str]) -> str:
+    """A CPU's vendor, family and model, as `driver_names` of arch specs have them."""
+    return " ".join(told.get(key, "") for key in ("vendor_id", "cpu family", "model"))
+
+
+def cpu_target(archs: Mapping[str, ArchSpec], flags: Iterable[str], cores: int, model: str = "") -> Target:
     """The CPU arch with the most required flags that are all present; the least demanding one if none fits."""
     present = frozenset(flags)
     cpus = sorted(
         ((len(arch.cpu.required), name, arch.cpu.required) for name, arch in archs.items() if arch.cpu is not None),
     )
     fitting = [name for _, name, required in cpus if present.issuperset(required)]
-    return Target(fitting[-1] if fitting else cpus[0][1], cores)
+    gfx = fitting[-1] if fitting else cpus[0][1]
+    return Target(gfx, cores, archs[gfx].word_of_device(cores, model))

@@ -137,7 +137,9 @@ def _named(name: str, archs: Mapping[str, ArchSpec], errors: list[str]) -> Targe
         return Target(meant.name, meant.default_cu_num)
     products: dict[str, set[Target]] = {}
     for arch in archs.values():
-        for sku in arch.skus if arch.kind is ArchKind.GPU else ():
+        for sku in arch.skus:
+            if arch.kind is ArchKind.CPU and not sku.driver_names:
+                continue
             own = Target(arch.name, sku.cu_num, arch.told_apart(sku.cu_num, sku.word))
             products.setdefault(sku.word, set()).add(own)
     found = sorted(products.get(product_word(name), ()))

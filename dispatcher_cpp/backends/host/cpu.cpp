@@ -125,6 +125,11 @@ const char* isa_name(Isa isa) noexcept {
   return i < kIsaCount ? kIsaNames[i] : "unknown";
 }
 
+const char* cpu_model() noexcept {
+  static const CpuModel model(ask_cpuid);
+  return model.text;
+}
+
 const char* cpu_brand() noexcept {
   static const Brand brand;
   return brand.text;

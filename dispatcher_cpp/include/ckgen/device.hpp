@@ -25,7 +25,7 @@ class CKGEN_API Device {
   /// arch, CPUs too.
   static Device simulated(std::string_view target, std::uint32_t cu_num = 0) noexcept;
 
-  /// This CPU: the best x86 level that cpuid offers, its cores and its brand.
+  /// This CPU: the best x86 level that cpuid offers, its cores, its brand, and its product where arch specs know it.
   static Device host() noexcept;
 
   /// The calling thread's current HIP device, else its CUDA device, asked anew on each call. The host where neither

@@ -10,14 +10,15 @@
 namespace ckgen {
 inline namespace v1 {
 
-/// A product of which a device, whole or a partition, reports that CU count; `sku` is the third part of its target.
+/// A product of which a device, whole or a partition, reports that CU count; of a CPU 0, any count. `sku` is the third
+/// part of its target.
 struct ProductInfo {
   Arch arch;
   std::int32_t cu_num;
   const char* sku;
 };
 
-/// What a vendor's runtime calls devices of a product.
+/// What a vendor's runtime calls devices of a product; of a CPU its vendor, family and model.
 struct DriverName {
   Arch arch;
   const char* name;
@@ -68,6 +69,8 @@ inline constexpr ProductInfo product_table[] = {
     {Arch::sm_90a, 132, "gh200"},
     {Arch::sm_90a, 132, "h100"},
     {Arch::sm_90a, 132, "h200"},
+    {Arch::x86_64_amx, 0, "emeraldrapids"},
+    {Arch::x86_64_amx, 0, "sapphirerapids"},
 };
 
 inline constexpr DriverName driver_name_table[] = {
@@ -85,6 +88,8 @@ inline constexpr DriverName driver_name_table[] = {
     {Arch::sm_90a, "NVIDIA H200", "h200"},
     {Arch::sm_90a, "NVIDIA GH200 480GB", "gh200"},
     {Arch::sm_90a, "NVIDIA H100 PCIe", "h100pcie"},
+    {Arch::x86_64_amx, "GenuineIntel 6 143", "sapphirerapids"},
+    {Arch::x86_64_amx, "GenuineIntel 6 207", "emeraldrapids"},
 };
 
 /// The number of a product, from 1 on; 0: none of that name reports the count.
@@ -92,7 +97,8 @@ constexpr std::uint16_t find_product(Arch arch, std::uint32_t cu_num, std::strin
   std::uint16_t number = 0;
   for (const ProductInfo& info : product_table) {
     ++number;
-    if (info.arch == arch && static_cast<std::uint32_t>(info.cu_num) == cu_num && sku == info.sku) return number;
+    const bool reports = info.cu_num == 0 || static_cast<std::uint32_t>(info.cu_num) == cu_num;
+    if (info.arch == arch && reports && sku == info.sku) return number;
   }
   return 0;
 }

@@ -52,6 +52,7 @@ Device Device::host() noexcept {
   if (!device) return device;
   device.kind_ = DeviceKind::host;
   copy_text(device.brand_, host::cpu_brand());
+  device.product_ = find_product_of_driver(device.arch_, device.cu_num_, host::cpu_model());
   return device;
 }
 

@@ -27,6 +27,7 @@ TEST(DeviceTest, ASimulatedDeviceMayBeOfAProductThatHasItsCount) {
   EXPECT_STREQ(device.gfx(), "sm_90a");
   EXPECT_STREQ(Device::simulated("gfx942:38:mi325x").sku(), "mi325x") << "a partition of one";
   EXPECT_STREQ(Device::simulated("sm_90a:132").sku(), "");
+  EXPECT_STREQ(Device::simulated("x86_64_amx:7:emeraldrapids").sku(), "emeraldrapids") << "any number of cores";
   EXPECT_EQ(sizeof(Device), 284U) << "no part of the ABI has grown";
 }
 

@@ -27,6 +27,7 @@ Isa detect_isa() noexcept;
 bool isa_available(Isa isa) noexcept;  // of this build on this CPU, whatever CKGEN_HOST_ISA says
 Status check_isa(Isa isa) noexcept;    // unsupported, with what lacks it: the CPU or the build
 const char* isa_name(Isa isa) noexcept;
+const char* cpu_model() noexcept;  // vendor, family and model, as arch specs name products; static storage
 const char* cpu_brand() noexcept;  // cpuid brand string, trimmed; static storage
 int core_count() noexcept;         // CPUs this process may run on
 int all_threads() noexcept;        // the pool's and the caller's: CKGEN_NUM_THREADS (read once), else core_count()

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ckgen/device.hpp>
+#include <ckgen/product_data.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -51,6 +54,23 @@ TEST(HostCpu, HasTilesThatTheSystemSaves) {
   EXPECT_FALSE(FakeCpu::has_amx(all, 0, ~0U));
   EXPECT_FALSE(FakeCpu::has_amx(all, ~xsave, ~0U));
   for (const int bit : {17, 18}) EXPECT_FALSE(FakeCpu::has_amx(~0U, ~0U, ~(1U << bit))) << bit;
+}
+
+TEST(HostCpu, ItsModelIsThatOfTheKernelAndTellsTheProduct) {
+  const auto of = [](unsigned version) {
+    static unsigned told;
+    told = version;
+    return std::string(host::CpuModel([](unsigned leaf, unsigned) -> host::CpuidRegisters {
+                         return leaf == 0 ? host::CpuidRegisters{0, 0x756E6547, 0x6C65746E, 0x49656E69}
+                                          : host::CpuidRegisters{told, 0, 0, 0};
+                       }).text);
+  };
+  EXPECT_EQ(of(0xC06F2), "GenuineIntel 6 207");
+  EXPECT_EQ(of(0x806F8), "GenuineIntel 6 143");
+  EXPECT_EQ(of(0xA10F11), "GenuineIntel 25 17") << "as AMD counts";
+  EXPECT_EQ(host::cpu_model(), of_cpu("vendor_id") + ' ' + of_cpu("cpu family") + ' ' + of_cpu("model\t"));
+  const Device host = Device::host();
+  EXPECT_EQ(host.product(), find_product_of_driver(host.arch(), host.cu_num(), host::cpu_model()));
 }
 
 TEST(HostCpu, HasWhatTheKernelSays) {
