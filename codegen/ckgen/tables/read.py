@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from ckgen.model.diagnostic import Diagnostic, Location
@@ -60,10 +61,14 @@ def parse_bytes(data: bytes, display: str) -> tuple[RawTable | None, list[Diagno
     header_line, header = next(filled, (0, ""))
     if not header_line:
         return None, problems or [_empty(data, display)]
-    numbers = [number for number, _ in filled]
-    within = frozenset(number for span in _spans(conflicts) for number in numbers if number in span)
+    rows, within = 0, set()
+    spans = _spans(conflicts)
+    for number, _ in filled:
+        rows += 1
+        if spans and any(number in span for span in spans):
+            within.add(number)
     names = tuple(name.strip() for name in split_line(header) or [header])
-    return RawTable(display, names, header_line, len(numbers), text, marked, within), problems
+    return RawTable(display, names, header_line, rows, text, marked, frozenset(within)), problems
 
 
 def _with_plain_ends(text: bytes) -> bytes:
@@ -72,7 +77,8 @@ def _with_plain_ends(text: bytes) -> bytes:
 
 def _filled(text: bytes, marked: frozenset[int]) -> Iterator[tuple[int, str]]:
     """Number and text of every line that is not blank and not among `marked`."""
-    for number, line in enumerate(text.decode().split("\n"), 1):
+    for number, data in enumerate(BytesIO(text), 1):
+        line = data.decode().removesuffix("\n")
         if line and not line.isspace() and number not in marked:
             yield number, line
 
