@@ -40,7 +40,7 @@ def broken(signature: str, tile: tuple[int, int], arch: str) -> list[str]:
         ("gemm_bf16_rcr", (6, 64), {"x86_64_v4"}),
         ("gemm_fp16_rcr", (6, 64), {"x86_64_v4", "x86_64_v4_bf16", "x86_64_amx"}),
         ("gemm_fp8_ocp_bf16_rcr_rowwise", (16, 32), {"x86_64_amx"}),
-        ("gemm_fp8_ocp_bf16_rcr_blockscale", (16, 32), set()),
+        ("gemm_fp8_ocp_bf16_rcr_blockscale", (16, 32), {"x86_64_amx"}),
         ("gemm_bf16_rcr_a_add", (16, 32), set()),
         ("gemm_bf16_rcr", (3, 16), set()),
     ],

@@ -59,9 +59,6 @@ Status run_cut(const GemmTraits& traits, const Blocking& blocking, const StreamK
   return s;
 }
 
-// Of A that the kernels of gemm/small_m.hpp take at a time; for more they read B again.
-constexpr std::int64_t kRowsReadOnce = 4;
-
 // ---- whole products -------------------------------------------------------------------------------------------------
 
 // How m rows are multiplied with a prepacked B: int8 as its panels are where there are such kernels.
@@ -87,8 +84,8 @@ std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, 
 void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args, RowOrder rows,
                void* workspace) noexcept {
   const bool any_order = rows == RowOrder::any || is_exact(traits);
-  const bool is_faster_packed = args.m > kRowsReadOnce && has_tiles(blocking);
-  blocking.few_rows = any_order && !is_faster_packed && !is_faster_in_place(traits, blocking, args.m);
+  blocking.few_rows =
+      any_order && !is_faster_by_tiles(blocking, args.m) && !is_faster_in_place(traits, blocking, args.m);
   if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
   const Blocking whole =
       args.b_prepacked ? prepacked_blocking(traits, blocking, args.m) : in_place_blocking(traits, blocking, args.m);

@@ -105,7 +105,8 @@ class GroupedGemm {
     const GemmArgs p = args_of_group(args_, args_.operands[group], args_.sizes[group]);
     auto* at = static_cast<unsigned char*>(p.c) + bytes_of(cutting_.traits().c, m0 * p.ldc + n0);
     const Blocking blocking = cutting_.part_blocking(size.k);
-    const bool few_rows = size.m <= kSmallRows && !is_faster_in_place(cutting_.traits(), blocking, size.m);
+    const bool few_rows = size.m <= kSmallRows && !is_faster_by_tiles(blocking, size.m) &&
+                          !is_faster_in_place(cutting_.traits(), blocking, size.m);
     run_part(cutting_.traits(), blocking, std::min(c.rows, size.m - m0), std::min(c.columns, size.n - n0), few_rows, p,
              {m0, n0, at, nullptr}, slot);
   }

@@ -86,6 +86,11 @@ bool trusted(float a, float b) noexcept {
 
 }  // namespace
 
+bool is_faster_by_tiles(const Blocking& blocking, std::int64_t m) noexcept {
+  constexpr std::int64_t kRowsReadOnce = 4;
+  return m > kRowsReadOnce && has_tiles(blocking);
+}
+
 SmallPlan small_plan(const GemmTraits& t, const Blocking& blocking, std::int64_t k) noexcept {
   SmallPlan p{};
   p.isa = blocking.isa;

@@ -71,6 +71,9 @@ void small_rows(const SmallPlan& plan, const SmallOperands& operands, std::int64
                 std::int64_t ld, void* scratch) noexcept;
 std::size_t small_scratch_bytes(const SmallPlan& plan) noexcept;
 
+/// Whether tile instructions multiply m rows faster, packing included: these kernels read B again for each four.
+bool is_faster_by_tiles(const Blocking& blocking, std::int64_t m) noexcept;
+
 /// A whole GEMM by these kernels. 0 bytes: not for these traits and sizes.
 std::size_t small_m_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes) noexcept;
 /// false: not for these arguments, nothing is done.

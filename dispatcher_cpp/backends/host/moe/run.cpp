@@ -126,7 +126,7 @@ class MoeLayer {
   void product(const GemmArgs& p, const Block& block, const std::int32_t* a_rows, float* out,
                unsigned char* slot) const noexcept {
     const Blocking blocking = cutting_.part_blocking(p.k);
-    const bool few = block.rows <= few_rows(blocking, p.k);
+    const bool few = block.rows <= few_rows(blocking, p.k) && !is_faster_by_tiles(blocking, block.rows);
     const std::int64_t steps = few ? ceil_div(block.rows, kSmallRows) : 1;
     const std::int64_t step = steps == 1 ? block.rows : ceil_div(ceil_div(block.rows, steps), 4) * 4;
     for (std::int64_t r = 0; r < block.rows; r += step)

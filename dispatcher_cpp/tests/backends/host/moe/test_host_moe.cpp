@@ -392,8 +392,10 @@ TEST(HostMoe, InstancesOfTheCpuItself) {
     for (const Sizes& sizes : kSizes) {
       host::RegisterTile tiles[32];
       const host::Isa isa = host::detect_isa();
-      ASSERT_GT(host::host_register_tiles(t, isa, tiles, 32), 0);
-      const host::HostConfig config{isa, tiles[0].mr, tiles[0].nr, 32, 64, 64, 0};
+      const int count = host::host_register_tiles(t, isa, tiles, 32);
+      ASSERT_GT(count, 0);
+      const host::RegisterTile& last = tiles[count - 1];  // of tile instructions where there are such
+      const host::HostConfig config{isa, last.mr, last.nr, 32, 64, 64, 0};
       Layer layer(t, {MoePart::layer, true, false}, sizes);
       SCOPED_TRACE(words(layer));
       const Workspace w(host::moe_host_workspace(t, layer.moe, config, layer.shape) + 16);

@@ -24,7 +24,7 @@ class OneExpert {
   }
 
   /// C of `tokens` tokens from `first` on.
-  std::vector<float> run(std::int64_t first, std::int64_t tokens) const {
+  std::vector<float> run(std::int64_t first, std::int64_t tokens, const host::HostConfig& config = kConfig) const {
     std::vector<float> c(static_cast<std::size_t>(tokens * kModel));
     const std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens), 0);
     const std::vector<float> weights(static_cast<std::size_t>(tokens), 1.0F);
@@ -32,15 +32,15 @@ class OneExpert {
     x.a = a.data() + bytes_of(traits.a, first * kModel), x.w1 = w1.data(), x.w2 = w2.data(), x.c = c.data();
     x.tokens = tokens, x.lda = x.ldc = kModel;
     x.topk_ids = ids.data(), x.topk_weights = weights.data();
-    constexpr host::HostConfig kConfig{host::Isa::x86_64_v3, 6, 16, 64, 64, 256, 1};
     const host::MoeShape shape{tokens, kInter, kModel, {1, 1}, 16};
-    const Workspace w(host::moe_host_workspace(traits, {}, kConfig, shape));
-    const Status s = host::run_moe_host(traits, {}, kConfig, shape, x, w.data);
+    const Workspace w(host::moe_host_workspace(traits, {}, config, shape));
+    const Status s = host::run_moe_host(traits, {}, config, shape, x, w.data);
     EXPECT_TRUE(s.ok()) << s.message;
     return c;
   }
 
   static constexpr std::int64_t kModel = 200, kInter = 96;
+  static constexpr host::HostConfig kConfig{host::Isa::x86_64_v3, 6, 16, 64, 64, 256, 1};
   GemmTraits traits;
   Bytes a, w1, w2;
 };
@@ -59,6 +59,21 @@ TEST(HostMoeFewRows, TwoPanelsOfSixteenBitWeightsElseOne) {
       EXPECT_EQ(std::equal(all.begin(), all.end(), single.begin()), tokens <= most)
           << name(type) << " " << tokens << " tokens";
     }
+  }
+}
+
+TEST(HostMoeFewRows, FourWhereTilesMultiplyMore) {
+  if (!host::isa_available(host::Isa::x86_64_amx)) GTEST_SKIP() << host::cpu_brand();
+  constexpr host::HostConfig kTiles{host::Isa::x86_64_amx, 32, 32, 64, 64, 256, 1};
+  const OneExpert layer(DType::bf16);
+  std::vector<float> single;
+  for (std::int64_t t = 0; t < 33; ++t) {
+    const std::vector<float> one = layer.run(t, 1, kTiles);
+    single.insert(single.end(), one.begin(), one.end());
+  }
+  for (const int tokens : {1, 4, 5, 16, 33}) {
+    const std::vector<float> all = layer.run(0, tokens, kTiles);
+    EXPECT_EQ(std::equal(all.begin(), all.end(), single.begin()), tokens <= 4) << tokens << " tokens";
   }
 }
 
