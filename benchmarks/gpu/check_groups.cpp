@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -10,12 +11,15 @@ namespace {
 
 using namespace ckgen;
 
+/// Where scales of blocks of A lie: [K/128][M] of each group; both ways as one matrix of the rows of all groups.
+enum class ScalesOfAll { apart, columns, rows };
+
 /// Groups of operands, and the arrays that say where they are, on the host or on the device.
 class Grouped {
  public:
-  Grouped(const Signature& signature, const std::vector<GroupSize>& sizes, bool is_on_device, Data data,
-          std::mt19937& random)
-      : signature_(signature), sizes_(sizes), is_on_device_(is_on_device) {
+  Grouped(const Signature& signature, const std::vector<GroupSize>& sizes, bool is_on_device, ScalesOfAll scales,
+          Data data, std::mt19937& random)
+      : signature_(signature), sizes_(sizes), is_on_device_(is_on_device), scales_(scales) {
     for (const GroupSize& size : sizes) {
       GroupOperands of{};
       operands_.push_back(nullptr);
@@ -39,6 +43,7 @@ class Grouped {
       }
       described_.push_back(of);
     }
+    if (scales != ScalesOfAll::apart) share_scales();
     std::int64_t most = 1;
     for (const GroupSize& size : sizes) most = std::max(most, size.m);
     const auto count = static_cast<std::int64_t>(sizes.size());
@@ -49,7 +54,7 @@ class Grouped {
     device_sizes_ = copied(sizes_);
   }
   ~Grouped() {
-    for (void* memory : {device_operands_, device_sizes_})
+    for (void* memory : {device_operands_, device_sizes_, device_scales_})
       if (memory != nullptr) gpu::release(memory);
   }
   Grouped(const Grouped&) = delete;
@@ -62,6 +67,8 @@ class Grouped {
     args.sizes = is_on_device_ ? static_cast<const GroupSize*>(device_sizes_) : sizes_.data();
     args.count = static_cast<std::int64_t>(sizes_.size());
     args.alpha = Operands::kAlpha;
+    args.a_scale_row_major = scales_ == ScalesOfAll::rows;
+    args.a_scale_stride = scale_stride_;
     return args;
   }
   void poison() {
@@ -82,6 +89,37 @@ class Grouped {
   }
 
  private:
+  /// What is no group's is NaN.
+  void share_scales() {
+    const bool in_rows = scales_ == ScalesOfAll::rows;
+    std::int64_t rows = 0, most = 0;
+    for (const GroupSize& size : sizes_) {
+      rows += size.m;
+      most = std::max(most, blocks(size));
+    }
+    scale_stride_ = (in_rows ? most : rows) + 3;
+    std::vector<float> all(static_cast<std::size_t>(scale_stride_ * (in_rows ? rows : most)),
+                           std::numeric_limits<float>::quiet_NaN());
+    std::vector<std::int64_t> places(sizes_.size());
+    for (std::int64_t i = 0, first = 0; i < static_cast<std::int64_t>(sizes_.size()); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const GroupSize& size = sizes_[at];
+      places[at] = in_rows ? first * scale_stride_ : first;
+      if (size.m == 0) continue;
+      const std::vector<float>& own = operands_[at]->a_scales();  // [K/128][M]
+      for (std::int64_t block = 0; block < blocks(size); ++block)
+        for (std::int64_t row = 0; row < size.m; ++row)
+          all[static_cast<std::size_t>(places[at] +
+                                       (in_rows ? row * scale_stride_ + block : block * scale_stride_ + row))] =
+              own[static_cast<std::size_t>(block * size.m + row)];
+      first += size.m;
+    }
+    device_scales_ = copied(all);
+    for (std::size_t i = 0; i < sizes_.size(); ++i)
+      if (sizes_[i].m != 0) described_[i].a_scale = static_cast<const float*>(device_scales_) + places[i];
+  }
+  static std::int64_t blocks(const GroupSize& size) { return (size.k + 127) / 128; }
+
   template <class T>
   static void* copied(const std::vector<T>& values) {
     void* memory = gpu::allocate(values.size() * sizeof(T));
@@ -92,10 +130,12 @@ class Grouped {
   Signature signature_;
   std::vector<GroupSize> sizes_;
   bool is_on_device_;
+  ScalesOfAll scales_;
+  std::int64_t scale_stride_ = 0;
   std::vector<std::unique_ptr<Operands>> operands_;
   std::vector<GroupOperands> described_;
   std::optional<Groups> groups_;
-  void *device_operands_ = nullptr, *device_sizes_ = nullptr;
+  void *device_operands_ = nullptr, *device_sizes_ = nullptr, *device_scales_ = nullptr;
 };
 
 /// Up to 20 groups, a few of them without rows. N and K differ where the host knows them; K is whole blocks of scales.
@@ -123,7 +163,8 @@ int check_groups(const Context& context, const Signature& signature, unsigned se
   for (std::size_t i = 0; i < problems; ++i) {
     const bool is_on_device = i % 2 == 1;
     const std::vector<GroupSize> sizes = drawn_sizes(signature, is_on_device, random);
-    Grouped groups(signature, sizes, is_on_device, i / 2 % 2 == 0 ? Data::integers : Data::normal, random);
+    const auto scales = signature.quant == Quant::blockscale ? static_cast<ScalesOfAll>(i / 4 % 3) : ScalesOfAll::apart;
+    Grouped groups(signature, sizes, is_on_device, scales, i / 2 % 2 == 0 ? Data::integers : Data::normal, random);
     for (const Kernel& kernel : able(dispatcher, groups.problem(), context.device, kernels)) {
       const auto plan = dispatcher.plan(groups.problem(), context.device, kernel.selection);
       if (!plan || !plan->launchable.ok()) {
@@ -135,8 +176,9 @@ int check_groups(const Context& context, const Signature& signature, unsigned se
       const std::string wrong = status.ok() ? groups.wrong() : status.message;
       ++runs;
       if (!wrong.empty() && ++bad <= 20)
-        std::printf("WRONG %s, %zu groups%s: %s\n", kernel.name.c_str(), sizes.size(),
-                    is_on_device ? " on the device" : "", wrong.c_str());
+        std::printf("WRONG %s, %zu groups%s%s: %s\n", kernel.name.c_str(), sizes.size(),
+                    is_on_device ? " on the device" : "", scales == ScalesOfAll::apart ? "" : ", one matrix of scales",
+                    wrong.c_str());
     }
     worst = std::max(worst, groups.worst());
   }

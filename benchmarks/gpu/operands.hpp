@@ -87,6 +87,7 @@ class Operands {
     return signature_.batched ? problem.batch(shape_.batch) : problem;
   }
   const Shape& shape() const { return shape_; }
+  const std::vector<float>& a_scales() const { return a_scales_; }
   void poison() { gpu::fill(device_c_, poison_byte(), room_); }
 
   /// What is wrong with C; empty where every element that was looked at is right, and no byte around it was written.

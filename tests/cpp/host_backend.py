@@ -60,6 +60,7 @@ class Args(ctypes.Structure):
         + [("mx_scale_shuffled", ctypes.c_bool)]
         + [("d", ctypes.c_void_p * 2), ("ldd", ctypes.c_int64 * 2), ("batch_stride_d", ctypes.c_int64 * 2)]
         + [("alpha", ctypes.c_float), ("a1", ctypes.c_void_p), ("b1", ctypes.c_void_p), ("b_prepacked", ctypes.c_bool)]
+        + [("a_scale_stride", ctypes.c_int64)]
     )
 
 

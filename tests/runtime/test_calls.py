@@ -132,6 +132,29 @@ def test_groups_of_tensors(lib: Library) -> None:
         lib.grouped([], [])
 
 
+def test_groups_share_one_matrix_of_block_scales() -> None:
+    lib = library_on("gfx942:304")
+    each = [gemm_tensors("gemm_fp8_fnuz_bf16_rcr_blockscale", Shape(0, m, 128, 256))[1] for m in (16, 1, 32)]
+    a, b, own, of_b = ([one[name] for one in each] for name in ("a", "b", "a_scale", "b_scale"))
+    first = np.cumsum([0, *map(len, own)])
+    in_rows = np.full((first[-1], 7), np.nan, np.float32)
+    in_columns = np.full((2, first[-1] + 5), np.nan, np.float32)
+    rows, columns = ([], [])
+    for g, scale in enumerate(own):
+        rows.append(in_rows[first[g] : first[g + 1], 3:5])
+        columns.append(in_columns[:, first[g] : first[g + 1]].T)
+        rows[g][...] = columns[g][...] = scale
+    expected = lib.grouped(a, b, a_scale=own, b_scale=of_b)
+    assert not np.isnan(np.concatenate(expected).astype(np.float32)).any()
+    for shared in (rows, columns):
+        found = lib.grouped(a, b, a_scale=shared, b_scale=of_b)
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+    with pytest.raises(TensorError, match="a_scale of some groups lies in rows and of others in columns"):
+        lib.grouped(a, b, a_scale=[rows[0], *columns[1:]], b_scale=of_b)
+    with pytest.raises(TensorError, match="neither rows nor columns without gaps"):
+        lib.gemm(a[0], b[0], a_scale=rows[0], b_scale=of_b[0])
+
+
 @pytest.mark.parametrize(
     "name", ["moe_fp32_rcr_layer_gated_epi_silu", "moe_fp8_fnuz_bf16_rcr_blockscale_layer_gated_epi_silu"]
 )

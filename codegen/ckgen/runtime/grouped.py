@@ -44,4 +44,5 @@ class GroupedArgsStruct(Sized):
         ("mx_scale_shuffled", c_int32),
         ("alpha", c_float),
         ("reserved", c_int32),
+        ("a_scale_stride", c_int64),
     )

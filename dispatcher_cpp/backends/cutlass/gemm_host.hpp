@@ -45,7 +45,7 @@ inline std::int64_t between(const GemmArgs& args, std::int64_t stride) noexcept 
 template <class Of>
 Status check_scales(const GemmArgs& args) noexcept {
   if constexpr (Of::scales == Scales::blocks) {
-    if (args.a_scale_row_major)
+    if (Of::copies_scales && args.a_scale_row_major)
       return Status::error(StatusCode::unsupported, "a_scale must be [K/128][M] (not a_scale_row_major)");
     if (Of::copies_scales && !is_whole(args.a_scale))
       return Status::error(StatusCode::unsupported, "a_scale begins at %p, no multiple of 16 bytes", args.a_scale);

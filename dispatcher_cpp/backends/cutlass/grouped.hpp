@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gemm.hpp"
+#include "grouped_scales.hpp"
 #include "groups.hpp"
 
 #include <cutlass/gemm/group_array_problem_shape.hpp>
@@ -51,7 +52,7 @@ struct GroupedGemm {
   using Size = cute::Shape<int, int, int>;
   static constexpr bool swapped = is_swapped;
   static constexpr Scales scales = of_scales;
-  static constexpr bool copies_scales = false;  // threads load those of blocks one by one
+  static constexpr bool copies_scales = false;  // threads load those of blocks one by one, from any lines
   static constexpr unsigned clusters[3] = {cluster_m, cluster_n, 1};
   static constexpr int alignment = 128 / cutlass::sizeof_bits<In>::value;  // elements of one TMA access
   static constexpr int alignment_c = 128 / cutlass::sizeof_bits<Out>::value;
@@ -69,11 +70,13 @@ struct GroupedGemm {
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
       cutlass::epilogue::collective::EpilogueTileAuto, Sum, ComputeOf<Out>, void, LayoutC*, alignment_c, Out, LayoutC*,
       alignment_c, typename Schedules::Store, typename Stored::Visitor>::CollectiveOp;
-  using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
+  using PlainMainloop = typename cutlass::gemm::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, In, typename Lines::A, alignment, In, typename Lines::B,
       alignment, Sum, Tile, Cluster,
       cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
       MainSchedule>::CollectiveOp;
+  using Mainloop =
+      std::conditional_t<of_scales == Scales::blocks, LinesOfScales<PlainMainloop, is_swapped>, PlainMainloop>;
   using Kernel = cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<Size>, Mainloop, Epilogue>;
 };
 

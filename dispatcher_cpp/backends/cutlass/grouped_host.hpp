@@ -30,11 +30,13 @@ Status check_groups(const Launch& launch) noexcept {
   if (count == 0) return Status::error(StatusCode::unsupported, "there are no groups");
   if (count > std::numeric_limits<std::int32_t>::max())
     return Status::error(StatusCode::unsupported, "more groups than 32 bits count");
+  if (launch.grouped->a_scale_stride > std::numeric_limits<std::int32_t>::max())
+    return Status::error(StatusCode::unsupported, "a_scale_stride is beyond 32 bits");
   return device::check_each_group(launch, Of::alignment, [](const GemmArgs& group) { return check<Of>(group); });
 }
 
 template <class Of>
-typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, float alpha,
+typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, const GroupedArgs& all,
                                                std::uint32_t cu_num) noexcept {
   using Kernel = typename Of::Kernel;
   using In = typename Of::In;
@@ -59,6 +61,7 @@ typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, 
   if constexpr (Of::scales == Scales::blocks) {
     to.mainloop.ptr_SFA = addresses(swapped ? GroupArray::b_scale : GroupArray::a_scale);
     to.mainloop.ptr_SFB = addresses(swapped ? GroupArray::a_scale : GroupArray::b_scale);
+    to.mainloop.lines = {static_cast<std::int32_t>(all.a_scale_stride), all.a_scale_row_major};
   }
   if constexpr (Of::Stored::has_steps) {
     const struct {
@@ -73,7 +76,7 @@ typename Of::Kernel::Arguments group_arguments(std::int64_t count, void* table, 
             addresses(GroupArray::bias),
             {array(GroupArray::d0), array(GroupArray::d1)},
             {distances(GroupArray::ldd0), distances(GroupArray::ldd1)},
-            alpha};
+            all.alpha};
     to.epilogue.thread = Of::Stored::of(given);
   } else {
     to.epilogue.thread.alpha = 1;
@@ -89,7 +92,7 @@ Status prepare_grouped(const GroupedKernels& kernels, const Launch& launch, std:
                        KernelCall& out) noexcept {
   if (const Status status = check_groups<Of>(launch); !status.ok()) return status;
   const std::int64_t count = launch.problem->groups()->count();
-  const auto given = group_arguments<Of>(count, launch.group_table, launch.grouped->alpha, cu_num);
+  const auto given = group_arguments<Of>(count, launch.group_table, *launch.grouped, cu_num);
   if (!Of::Kernel::can_implement(given))
     return Status::error(StatusCode::unsupported, "%s: CUTLASS cannot implement the problem", kernels.compute);
   return place_call<Of>(kernels.compute, given, launch.workspace, out);
@@ -98,7 +101,7 @@ Status prepare_grouped(const GroupedKernels& kernels, const Launch& launch, std:
 /// DeviceWorkspaceFn's work: room for the descriptors that each workgroup makes.
 template <class Of>
 std::size_t grouped_workspace(std::uint32_t cu_num) noexcept {
-  return Of::Kernel::get_workspace_size(group_arguments<Of>(1, nullptr, 1, cu_num));
+  return Of::Kernel::get_workspace_size(group_arguments<Of>(1, nullptr, GroupedArgs{}, cu_num));
 }
 
 /// GroupTableCode::bytes.

@@ -30,6 +30,8 @@ inline Status prepare_fma_groups(const FmaGroupedKernels& kernels, const Launch&
   if (launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", kernels.symbol);
   const Groups& groups = *launch.problem->groups();
   const GroupedArgs& all = *launch.grouped;
+  if (all.a_scale_stride != 0)
+    return Status::error(StatusCode::unsupported, "%s reads a_scale without gaps (no a_scale_stride)", kernels.symbol);
   const std::int64_t workgroups = std::clamp(groups.tiles(kernels.m, kernels.n), std::int64_t{1}, kFmaMostWorkgroups);
   const auto* table = static_cast<const char*>(launch.group_table);
   const FmaGroupedArgs args{reinterpret_cast<const GroupOperands*>(table),

@@ -34,6 +34,7 @@ typedef struct ckgen_grouped_args {
   int32_t mx_scale_shuffled;
   float alpha;
   int32_t reserved;
+  int64_t a_scale_stride; /* read where `size` covers it */
 } ckgen_grouped_args;
 
 /* As ckgen::SortedTokens. */

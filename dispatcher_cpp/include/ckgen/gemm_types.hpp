@@ -64,6 +64,8 @@ struct GemmArgs {
   // true: `b` is what pack_b() made (ckgen/prepack.hpp), of these n and k; ldb is ignored, and of batch_stride_b only
   // whether it is 0: one B, packed as one entry, for all of the batch. Only instances of the CPU itself take it.
   bool b_prepacked = false;
+  // Of a group alone, see GroupedArgs; a GEMM's scales have no gaps.
+  std::int64_t a_scale_stride = 0;
 };
 constexpr Op op_of(const GemmArgs&) noexcept {
   return Op::gemm;

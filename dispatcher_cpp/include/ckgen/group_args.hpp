@@ -30,6 +30,7 @@ constexpr GemmArgs args_of_group(const GroupedArgs& all, const GroupOperands& of
     one.ldd[i] = of.ldd[i];
   }
   one.alpha = all.alpha;
+  one.a_scale_stride = all.a_scale_stride;
   return one;
 }
 

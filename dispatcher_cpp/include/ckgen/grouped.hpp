@@ -98,6 +98,9 @@ struct GroupedArgs {
   bool a_scale_row_major;  // as in GemmArgs, for every group
   bool mx_scale_shuffled;
   float alpha;
+  // blockscale only: floats from one line of a_scale to the next, in every group: of [M][ceil(K/k)] from row to row, of
+  // [ceil(K/k)][M] from k to k. 0: no gaps. So groups can share one matrix of the scales of all their rows.
+  std::int64_t a_scale_stride = 0;
 };
 constexpr Op op_of(const GroupedArgs&) noexcept {
   return Op::grouped_gemm;

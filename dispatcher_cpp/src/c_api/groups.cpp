@@ -33,7 +33,8 @@ ckgen::GroupedArgs grouped_args_of(const ckgen_grouped_args& x) noexcept {
           x.count,
           x.a_scale_row_major != 0,
           x.mx_scale_shuffled != 0,
-          x.alpha};
+          x.alpha,
+          x.size >= sizeof x ? x.a_scale_stride : 0};
 }
 
 }  // namespace

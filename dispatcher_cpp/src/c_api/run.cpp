@@ -46,7 +46,8 @@ ckgen::GemmArgs gemm_args_of(const ckgen_gemm_args& x) noexcept {
           x.alpha,
           x.a1,
           x.b1,
-          x.b_prepacked != 0};
+          x.b_prepacked != 0,
+          0};
 }
 
 struct Listing {

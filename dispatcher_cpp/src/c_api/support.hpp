@@ -74,6 +74,9 @@ template <>
 inline constexpr std::size_t kFirstSize<ckgen_options> = offsetof(ckgen_options, tables);
 
 template <>
+inline constexpr std::size_t kFirstSize<ckgen_grouped_args> = offsetof(ckgen_grouped_args, a_scale_stride);
+
+template <>
 inline constexpr std::size_t kFirstSize<ckgen_device_info> = offsetof(ckgen_device_info, sku);
 
 /// Whether a caller's struct is at least as large as the first version of it.

@@ -130,6 +130,13 @@ TEST_F(CApiOps, GroupsArePlannedAndRun) {
   args.mx_scale_shuffled = 1;
   ASSERT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
   EXPECT_TRUE(!seen.grouped.a_scale_row_major && seen.grouped.mx_scale_shuffled);
+  args.mx_scale_shuffled = 0;
+  args.a_scale_stride = 7;
+  EXPECT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_INVALID_ARGUMENT)
+      << "fp16 has no scales";
+  args.size = offsetof(ckgen_grouped_args, a_scale_stride);
+  EXPECT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_OK) << text;
+  EXPECT_EQ(seen.grouped.a_scale_stride, 0);
   sizes[0].k = 5;
   EXPECT_EQ(ckgen_run_grouped_pooled(dispatcher, plan, &args, nullptr, message()), CKGEN_INVALID_ARGUMENT)
       << "the groups are a copy";

@@ -44,8 +44,9 @@ std::size_t room_of(const InstanceDesc&, const Problem& problem, std::uint32_t, 
 
 class GroupedPlan : public ::testing::Test {
  protected:
-  void add(const char* name, const Constraints& constraints, Tile tile = {16, 16, 16}) {
-    InstanceDesc d = tiny::instance(name, static_cast<std::uint64_t>(name[0]), kGrouped, tile, constraints);
+  void add(const char* name, const Constraints& constraints, Tile tile = {16, 16, 16},
+           const Signature& signature = kGrouped) {
+    InstanceDesc d = tiny::instance(name, static_cast<std::uint64_t>(name[0]), signature, tile, constraints);
     d.twin = keep;
     d.workspace = room_of;
     d.context = &seen;
@@ -219,6 +220,8 @@ TEST_F(GroupedPlan, ArgumentsThatDoNotFitAreRefusedByGroup) {
   EXPECT_EQ(refusal([](Args&, GroupOperands& x, GroupSize&) { x.a = nullptr; }), "A is null (group 1)");
   EXPECT_EQ(refusal([](Args&, GroupOperands& x, GroupSize&) { x.ldc = 2; }),
             "the leading dimension of C = 2 is below 3 (group 1)");
+  EXPECT_EQ(refusal([](Args& args, GroupOperands&, GroupSize&) { args.a_scale_stride = 9; }),
+            "a_scale_stride is of block scales of A, which the signature has not");
   EXPECT_EQ(refusal([](Args&, GroupOperands& x, GroupSize&) { x.lda = kMost; }),
             "A has more bits than 64-bit integers count (group 1)");
   EXPECT_EQ(seen.launches, 1);
@@ -233,6 +236,33 @@ TEST_F(GroupedPlan, SizesOnTheDeviceAreNotRead) {
   const auto* sizes = reinterpret_cast<const GroupSize*>(std::uintptr_t{64});
   EXPECT_TRUE(dispatcher.run(*plan, GroupedArgs{unreadable, sizes, 2, false, false, 1.0F}, nullptr).ok());
   EXPECT_FALSE(dispatcher.run(*plan, GroupedArgs{unreadable, sizes, 3, false, false, 1.0F}, nullptr).ok());
+}
+
+TEST_F(GroupedPlan, LinesOfBlockScalesAreAtLeastAsFarApartAsTheyAreLong) {
+  Signature blocks = tiny::blockscale(DType::fp8_ocp);
+  blocks.op = Op::grouped_gemm;
+  add("any", {0, 0, 0, 0, 0, 1, false}, {16, 16, 16}, blocks);
+  const GroupSize sizes[] = {{5, 16, 128}, {3, 16, 384}};
+  std::vector<char> memory(2048);
+  GroupOperands x{};
+  x.c = memory.data();
+  x.a = x.b = x.a_scale = x.b_scale = x.c;
+  x.lda = x.ldb = 384;
+  x.ldc = 16;
+  const GroupOperands operands[] = {x, x};
+  const auto refusal = [&](const Groups& groups, bool are_rows, std::int64_t apart) {
+    const auto plan = dispatcher.plan(Problem(blocks).groups(groups), device);
+    EXPECT_TRUE(plan) << plan.status().message;
+    const GroupedArgs args{operands, sizes, 2, are_rows, false, 1.0F, apart};
+    return std::string(dispatcher.run(*plan, args, nullptr).message);
+  };
+  for (const Groups& groups : {of(sizes), Groups::on_device(2, 5, 16, 384)}) {
+    EXPECT_EQ(refusal(groups, true, 0), "");
+    EXPECT_EQ(refusal(groups, true, 3), "");
+    EXPECT_EQ(refusal(groups, true, 2), "a_scale_stride is 2, and a line has 3 scales");
+    EXPECT_EQ(refusal(groups, false, 5), "");
+  }
+  EXPECT_EQ(refusal(of(sizes), false, 4), "a_scale_stride is 4, and a line has 5 scales");
 }
 
 TEST_F(GroupedPlan, TheTrailNamesTheGroups) {

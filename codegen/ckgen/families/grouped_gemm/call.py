@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ckgen.families.common.call import At, Called, OperationCall, Result, Views, need
 from ckgen.families.gemm.call import GemmCall, GemmOptions, operands_of
-from ckgen.families.gemm.enums import Op
+from ckgen.families.gemm.enums import Op, Quant
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.errors import UsageError
 from ckgen.model.groups import Groups, GroupSize
 from ckgen.tensors.errors import ShapeMismatch
+from ckgen.tensors.view import TensorView
 
 _OF_A_GROUP = ("a", "b", "c", "a_scale", "b_scale", "bias", "lda", "ldb", "ldc")
-_OF_ALL = ("alpha", "a_scale_row_major", "mx_scale_shuffled")
+_OF_ALL = ("alpha", "a_scale_row_major", "mx_scale_shuffled", "a_scale_stride")
+_UNLIKE = "a_scale of some groups lies in rows and of others in columns, or their gaps differ: copy them alike"
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines of a_scale with gaps between them, so many elements from one to the next."""
+
+    are_rows: bool
+    apart: int
+
+    @classmethod
+    def of(cls, scale: TensorView) -> _Lines | None:
+        """None where there are no gaps, or no lines."""
+        if len(scale.shape) != 2 or scale.is_contiguous or scale.is_transposed:
+            return None
+        found = (cls(True, scale.strides[0]), cls(False, scale.strides[1]))
+        return next((one for one in found if one.fit(scale)), None)
+
+    def fit(self, scale: TensorView) -> bool:
+        """Whether the view's lines lie so."""
+        count, length = scale.shape if self.are_rows else scale.shape[::-1]
+        apart, inside = scale.strides if self.are_rows else scale.strides[::-1]
+        return self.apart >= length and (apart == self.apart or count == 1) and (inside == 1 or length == 1)
+
+    def packed(self, scale: TensorView) -> TensorView:
+        """The same without gaps; ShapeMismatch for a view that lies otherwise."""
+        if not self.fit(scale):
+            raise ShapeMismatch(_UNLIKE)
+        rows, blocks = scale.shape
+        return replace(scale, strides=(blocks, 1) if self.are_rows else (1, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +76,8 @@ class GroupedCall(OperationCall):
 
     def called(self, views: Views, options: GroupedOptions) -> Called:
         """The groups as one launch."""
-        found = [_group(views, options, g) for g in range(_counted(options))]
+        lines = _lines_of(views, options)
+        found = [_group(views, options, lines, g) for g in range(_counted(options))]
         signatures = {signature for signature, _, _ in found}
         if len(signatures) > 1:
             texts = ", ".join(sorted(one.canonical() for one in signatures))
@@ -55,7 +87,7 @@ class GroupedCall(OperationCall):
         rows = [{name: given[name] for name in _OF_A_GROUP if name in given} for _, _, given in found]
         everyone = [{name: given[name] for name in _OF_ALL if name in given} for _, _, given in found]
         if any(one != everyone[0] for one in everyone):
-            raise ShapeMismatch("a_scale of some groups lies in rows and of others in columns: copy them alike")
+            raise ShapeMismatch(_UNLIKE)
         given = {
             "operands": rows,
             "sizes": [{"m": size.m, "n": size.n, "k": size.k} for size in sizes],
@@ -73,15 +105,27 @@ def _counted(options: GroupedOptions) -> int:
     return options.groups
 
 
-def _group(views: Views, options: GroupedOptions, g: int) -> tuple[GemmSignature, GroupSize, Mapping[str, Any]]:
+def _lines_of(views: Views, options: GroupedOptions) -> _Lines | None:
+    """Those of the first a_scale with gaps."""
+    scales = (views.get(f"a_scale[{g}]") for g in range(_counted(options)))
+    return next((lines for one in scales if one is not None and (lines := _Lines.of(one)) is not None), None)
+
+
+def _group(
+    views: Views, options: GroupedOptions, lines: _Lines | None, g: int
+) -> tuple[GemmSignature, GroupSize, Mapping[str, Any]]:
     """One group as a GEMM of its own, whose tensors have the group's names."""
     x = operands_of(Op.GROUPED_GEMM, views, options, f"[{g}]")
     need(views, f"out[{g}]")
     alone = {name.removesuffix(f"[{g}]"): view for name, view in views.items() if name.endswith(f"[{g}]")}
+    if lines is not None and x.signature.quant is Quant.BLOCKSCALE:
+        alone["a_scale"] = lines.packed(alone["a_scale"])
     said = x.signature.canonical().removeprefix(f"{Op.GROUPED_GEMM}_")
     given = {field.name: getattr(options, field.name) for field in fields(GemmOptions)}
     called = GemmCall().called(alone, GemmOptions(**given | {"signature": f"{Op.GEMM}_{said}"}))
     named = {
         name: At(f"{value.tensor}[{g}]") if isinstance(value, At) else value for name, value in called.fields.items()
     }
+    if lines is not None and x.signature.quant is Quant.BLOCKSCALE:
+        named |= {"a_scale_row_major": int(lines.are_rows), "a_scale_stride": lines.apart}
     return x.signature, GroupSize(x.m, x.n, x.k), named

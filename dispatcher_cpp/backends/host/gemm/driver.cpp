@@ -47,6 +47,7 @@ class Problem {
     ldc_ = args.ldc;
     bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
     a_scale_row_major_ = args.a_scale_row_major;
+    a_scale_line_ = args.a_scale_stride != 0 ? args.a_scale_stride : a_scale_row_major_ ? g.groups : args.m;
     mx_scale_shuffled_ = args.mx_scale_shuffled;
     a_scale_ = scales(scales_a(traits.quant, traits.scale_block) ? args.a_scale : nullptr,
                       args.batch_stride_a == 0 ? 0 : batch, args.m, traits.quant);
@@ -100,7 +101,7 @@ class Problem {
           else if (a_scale_ == nullptr)
             v = 1.0f;
           else
-            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * g_.groups + q : q * args_.m + p];
+            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * a_scale_line_ + q : q * a_scale_line_ + p];
         }
         out[q * stride + r] = v;
       }
@@ -464,6 +465,7 @@ class Problem {
   std::int64_t ldc_ = 0;
   const float* bias_ = nullptr;
   bool a_scale_row_major_ = true, mx_scale_shuffled_ = false;
+  std::int64_t a_scale_line_ = 0;  // of block scales, from line to line
   bool sums_in_c_ = false;
   const void* a_scale_ = nullptr;
   const void* b_scale_ = nullptr;

@@ -45,11 +45,11 @@ float gather_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t ro
   if (s.base == nullptr) return 1.0F;
   if (plan.quant == Quant::blockscale) {
     const auto* values = static_cast<const float*>(s.base);
-    const std::int64_t at = row / s.block, rows = ceil_div(s.rows, s.block);
+    const std::int64_t at = row / s.block;
     if (s.group_major)
-      for (std::int64_t g = 0; g < groups; ++g) out[g] = values[g * rows + at];
+      for (std::int64_t g = 0; g < groups; ++g) out[g] = values[g * s.line + at];
     else
-      std::memcpy(out, values + at * groups, static_cast<std::size_t>(groups) * sizeof(float));
+      std::memcpy(out, values + at * s.line, static_cast<std::size_t>(groups) * sizeof(float));
     return plan.isa->most(out, groups);
   }
   const auto* codes = static_cast<const unsigned char*>(s.base);
@@ -68,8 +68,10 @@ float gather_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t ro
 // The scales of a row that comes soon: rows of scales are too short for the hardware to see where they go.
 void prefetch_scales(const SmallPlan& plan, const GroupScales& s, std::int64_t row) noexcept {
   if (s.base == nullptr || s.group_major || s.shuffled || s.block != 1) return;
-  const std::int64_t bytes = plan.groups * (plan.quant == Quant::mx ? 1 : 4);
-  const auto first = reinterpret_cast<std::uintptr_t>(s.base) + static_cast<std::uintptr_t>(row * bytes);
+  const bool is_mx = plan.quant == Quant::mx;
+  const std::int64_t bytes = plan.groups * (is_mx ? 1 : 4);
+  const auto first =
+      reinterpret_cast<std::uintptr_t>(s.base) + static_cast<std::uintptr_t>(row * (is_mx ? bytes : 4 * s.line));
   for (std::uintptr_t i = 0; i < static_cast<std::uintptr_t>(bytes); i += 64)
     __builtin_prefetch(reinterpret_cast<const void*>(first + i));
 }

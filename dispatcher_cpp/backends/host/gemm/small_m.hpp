@@ -45,7 +45,7 @@ std::size_t small_panel_bytes(const SmallPlan& plan, std::int64_t m) noexcept;
 /// One operand's scales of K groups; `base` null: this side has none (or they are not by group).
 struct GroupScales {
   const void* base;
-  std::int64_t rows;   // of this operand
+  std::int64_t line;   // blockscale: scales from line to line
   std::int64_t block;  // rows that share a scale
   bool group_major;    // blockscale: [group][row], not [row][group]
   bool shuffled;       // mx: as ckgen/preshuffle.hpp lays them out

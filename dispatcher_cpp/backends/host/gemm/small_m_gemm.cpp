@@ -80,7 +80,7 @@ class SmallProblem {
  private:
   // The scales of this problem of the batch; those of a broadcast operand are there once.
   GroupScales group_scales(const void* base, std::int64_t rows, std::int64_t block, bool of_a) const noexcept {
-    GroupScales s{nullptr, rows, 1, false, args_.mx_scale_shuffled};
+    GroupScales s{nullptr, 0, 1, false, args_.mx_scale_shuffled};
     const bool has = of_a ? scales_a(traits_.quant, traits_.scale_block) : scales_b(traits_.quant, traits_.scale_block);
     if (!has) return s;
     const std::int64_t batch = (of_a ? args_.batch_stride_a : args_.batch_stride_b) == 0 ? 0 : batch_;
@@ -91,6 +91,8 @@ class SmallProblem {
     } else {
       s.block = block;
       s.group_major = of_a && !args_.a_scale_row_major;
+      s.line = s.group_major ? rows : groups;
+      if (of_a && args_.a_scale_stride != 0) s.line = args_.a_scale_stride;
       s.base = static_cast<const float*>(base) + batch * ceil_div(rows, block) * groups;
     }
     return s;

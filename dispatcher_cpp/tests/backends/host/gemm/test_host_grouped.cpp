@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -50,7 +51,8 @@ struct Launch {
     }
   }
   GroupedArgs args() const {
-    return {operands.data(), sizes.data(), static_cast<std::int64_t>(sizes.size()), true, false, alpha};
+    return {operands.data(), sizes.data(), static_cast<std::int64_t>(sizes.size()), !scales_in_columns, false,
+            alpha,           scale_stride};
   }
   Groups groups() const { return Groups(sizes.data(), static_cast<std::int64_t>(sizes.size())); }
   void expect_equal() const {
@@ -65,7 +67,36 @@ struct Launch {
   std::vector<GroupOperands> operands;
   std::vector<GroupSize> sizes;
   float alpha = 1;
+  bool scales_in_columns = false;
+  std::int64_t scale_stride = 0;
 };
+
+/// Block scales of all rows of A as one matrix, in which each group has its own place; what is not theirs is NaN.
+std::vector<float> share_scales(Launch& launch, bool in_columns) {
+  std::int64_t rows = 0, most = 0;
+  for (const GroupSize& size : launch.sizes) {
+    rows += size.m;
+    most = std::max(most, (size.k + 127) / 128);
+  }
+  launch.scales_in_columns = in_columns;
+  launch.scale_stride = (in_columns ? rows : most) + 3;
+  std::vector<float> all(static_cast<std::size_t>(launch.scale_stride * (in_columns ? most : rows)),
+                         std::numeric_limits<float>::quiet_NaN());
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < launch.each.size(); ++i) {
+    const GroupSize& size = launch.sizes[i];
+    const auto* own = static_cast<const float*>(launch.operands[i].a_scale);  // [M][K/128]
+    const std::int64_t blocks = (size.k + 127) / 128;
+    float* const place = all.data() + (in_columns ? first : first * launch.scale_stride);
+    for (std::int64_t row = 0; row < size.m; ++row)
+      for (std::int64_t block = 0; block < blocks; ++block)
+        place[in_columns ? block * launch.scale_stride + row : row * launch.scale_stride + block] =
+            own[row * blocks + block];
+    launch.operands[i].a_scale = place;
+    first += size.m;
+  }
+  return all;
+}
 
 Status run_twin(const Launch& launch, const host::TwinConfig& config = kTile, std::int64_t k_batch = 1) {
   const Workspace w(host::grouped_twin_workspace(launch.traits, config, k_batch, launch.groups()));
@@ -193,6 +224,21 @@ TEST(HostGrouped, InstancesOfTheCpuItself) {
       launch.expect_equal();
       if (HasFatalFailure()) return;
     }
+}
+
+TEST(HostGrouped, ScalesOfAllGroupsAreOneMatrix) {
+  const GemmTraits t{kFp8, kFp8, kHalf, DType::fp32, Layout::rcr, Quant::blockscale, false, false};
+  // By panels, and by few rows: the first and the last but one are below the eight that those have.
+  const std::vector<Shape> shapes = {{3, 32, 384}, {150, 160, 256}, {17, 64, 200},
+                                     {5, 32, 0},   {1, 48, 640},    {70, 96, 64}};
+  for (const bool in_columns : {false, true}) {
+    SCOPED_TRACE(in_columns);
+    Launch launch(t, shapes);
+    const std::vector<float> all = share_scales(launch, in_columns);
+    const Status s = run_twin(launch);
+    ASSERT_TRUE(s.ok()) << s.message;
+    launch.expect_equal();
+  }
 }
 
 TEST(HostGrouped, SizesOfTheDeviceFitTheWorkspaceOfTheirMost) {
