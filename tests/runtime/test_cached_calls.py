@@ -59,9 +59,21 @@ def test_a_problem_is_planned_once(lib: Library, monkeypatch: pytest.MonkeyPatch
 def test_no_more_plans_are_kept_than_have_room(lib: Library) -> None:
     lib.gemm(A, W.T)
     kept = lib._bound.sites
-    kept |= {(b"", number): None for number in range(MOST_SITES)}
+    kept[b""] = dict.fromkeys(range(MOST_SITES))
     lib.gemm(A[:4], W.T)
-    assert len(kept) == 1
+    assert [len(of_tensors) for of_tensors in kept.values()] == [1]
+
+
+def test_what_a_call_says_is_told_apart_of_many(lib: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = planned(lib, monkeypatch)
+    added = floats(5, 40)
+    alphas = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    for _ in range(2):
+        for alpha in alphas:
+            found = lib.gemm(A, W.T, epilogue=["add", "relu"], d=[added], alpha=float(str(alpha)))
+            np.testing.assert_allclose(found, np.maximum(A @ W.T + added, 0), atol=1e-5)
+    lib.gemm(A, W.T)
+    assert len(asked) == len(alphas) + 1
 
 
 def overrides(folder: Path, k_batch: int, *others: str) -> Path:

@@ -11,24 +11,25 @@ from ckgen.tensors.allocate import Maker
 
 Site = Any
 """A capsule: a planned call, into which addresses are put."""
-Key = tuple[bytes, Any]
-"""What tensors are but for their addresses, and all that a call says beside them."""
+Sites = dict[bytes, dict[Any, Site]]
+"""By what tensors are but for their addresses and whether a stream is given, and then by all that a call says beside
+them, a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """call(sites, options, results, operands, stream): runs the site whose key is (key(tensors), options), without the
+    """call(sites, options, results, operands, stream): runs sites[key(tensors, stream)][options], without the
     GIL, and returns the results, those among them that the site makes; None where no site may run as it is.
 
-    stream: None for that of the tensors' framework. key(tensors): None where tensors are of a type that is not read.
-    site(numbers, block, patches, tensors, kept, fail, makers, allocate): see src/python/site.hpp. launch(site,
+    stream: None for that of the tensors' framework. key(tensors, stream): None where tensors are of a type that is not
+    read. site(numbers, block, patches, tensors, kept, fail, makers, allocate): see src/python/site.hpp. launch(site,
     addresses, stream): runs it; results and workspace are the caller's to allocate. Both raise what `fail` makes of a
     status and its sentence. read_with(type, exchange): objects of exactly this type are read, by torch's capsule of C
     functions or by None.
     """
 
-    call: Callable[[dict[Key, Site], Any, tuple[Any, ...], tuple[Any, ...], int | None], tuple[Any, ...] | None]
-    key: Callable[[tuple[Any, ...]], bytes | None]
+    call: Callable[[Sites, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int | None], tuple[Any, ...] | None]
+    key: Callable[[tuple[Any, ...], int | None], bytes | None]
     site: Callable[
         [
             tuple[int, ...],

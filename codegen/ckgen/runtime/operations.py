@@ -121,11 +121,12 @@ class Library(Session):
         [M, ceil(K/32)] and [N, ceil(K/32)]. bias: fp32 [N]. d: up to two tensors [M, N] or [N] of out's type, taken by
         the steps `add` and `mul` of `epilogue`; others are relu, gelu, silu and scale, by alpha.
         """
-        said = (signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled)
-        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
+        said = (
+            "gemm", signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled,
+            deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
+        )  # fmt: skip
         first, second = _NO_STEPS if d is _NOTHING else _of_steps(d)
-        operands = (a, b, a_scale, b_scale, bias, first, second)
-        return self.invoke("gemm", said, wishes, (out,), operands, stream, workspace)[0]
+        return self.invoke(said, (out,), (a, b, a_scale, b_scale, bias, first, second, workspace), stream)[0]
 
     def grouped(
         self,
@@ -153,12 +154,14 @@ class Library(Session):
     ) -> list[Any]:
         """out[g] = a[g] @ b[g] of every group, in one launch. Lists of tensors as those of `gemm`, of one signature."""
         groups = len(sequence_of(a, "a"))
-        said = (signature, dtype, quant, (), alpha, preshuffled, mx_scale_shuffled, groups)
-        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
+        said = (
+            "grouped_gemm", signature, dtype, quant, (), alpha, preshuffled, mx_scale_shuffled, groups,
+            deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
+        )  # fmt: skip
         lists = (("b", b), ("a_scale", a_scale), ("b_scale", b_scale), ("bias", bias))
-        operands = (*a, *(one for name, given in lists for one in _of_groups(given, name, groups)))
+        others = (*a, *(one for name, given in lists for one in _of_groups(given, name, groups)), workspace)
         results = _of_groups(out, "out", groups) or (None,)
-        return list(self.invoke("grouped_gemm", said, wishes, results, operands, stream, workspace))
+        return list(self.invoke(said, results, others, stream))
 
     def moe(
         self,
@@ -194,10 +197,12 @@ class Library(Session):
         topk_ids: int32, topk_weights: fp32, both [tokens, top_k]; out: [tokens, D]. Scales of the weights are those of
         a GEMM's b for each expert: [experts], [experts, rows], [experts, ceil(rows/128), ceil(columns/128)], or e8m0.
         """
-        said = (signature, dtype, activation, weight_first, quant, preshuffled, mx_scale_shuffled)
-        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
-        operands = (a, w1, w2, topk_ids, topk_weights, a_scale, w1_scale, w2_scale)
-        return self.invoke("moe", said, wishes, (out,), operands, stream, workspace)[0]
+        said = (
+            "moe", signature, dtype, activation, weight_first, quant, preshuffled, mx_scale_shuffled,
+            deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
+        )  # fmt: skip
+        others = (a, w1, w2, topk_ids, topk_weights, a_scale, w1_scale, w2_scale, workspace)
+        return self.invoke(said, (out,), others, stream)[0]
 
     def attention(
         self,
@@ -254,14 +259,14 @@ class Library(Session):
         """
         has_lse = with_lse or lse is not None
         said = (
-            signature, dtype, scale, causal, window, top_left, sink_tokens, softcap, has_lse, max_q, max_k, dropout,
-            seed, offset,
+            "fmha", signature, dtype, scale, causal, window, top_left, sink_tokens, softcap, has_lse, max_q, max_k,
+            dropout, seed, offset, deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
         )  # fmt: skip
-        wishes = (deterministic, batch_invariant, num_threads, strategy, instance, k_batch)
-        operands = (
+        others = (
             q, k, v, bias, sink, q_descale, k_descale, v_descale, seqstart_q, seqstart_k, seqlen_k, block_table,
+            workspace,
         )  # fmt: skip
-        found = self.invoke("fmha", said, wishes, (out, lse), operands, stream, workspace)
+        found = self.invoke(said, (out, lse), others, stream)
         return found if has_lse else found[0]
 
     def attention_backward(
@@ -311,12 +316,12 @@ class Library(Session):
         of `attention`.
         """
         said = (
-            signature, None, scale, causal, window, top_left, sink_tokens, softcap, False, max_q, max_k, dropout, seed,
-            offset, True, with_dbias, with_dsink,
+            "fmha", signature, None, scale, causal, window, top_left, sink_tokens, softcap, False, max_q, max_k,
+            dropout, seed, offset, True, with_dbias, with_dsink,
+            True, batch_invariant, num_threads, strategy, instance, k_batch,
         )  # fmt: skip
-        wishes = (True, batch_invariant, num_threads, strategy, instance, k_batch)
-        operands = (q, k, v, out, lse, dout, bias, sink, seqstart_q, seqstart_k, None, None)
-        return self.invoke("fmha", said, wishes, (dq, dk, dv, dbias, dsink), operands, stream, workspace)
+        others = (q, k, v, out, lse, dout, bias, sink, seqstart_q, seqstart_k, None, None, workspace)
+        return self.invoke(said, (dq, dk, dv, dbias, dsink), others, stream)
 
     def plan(
         self, signature: str, problem: Any, *, instance: str | None = None, k_batch: int = 1, **wishes: Any

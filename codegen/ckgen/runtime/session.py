@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ckgen.families.common.call import OperationCall
@@ -20,7 +20,7 @@ from ckgen.runtime.dispatcher import Dispatcher
 from ckgen.runtime.functions import ARGS_OF_OP
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import RuntimeLibrary
-from ckgen.runtime.native import Key, Native, Site
+from ckgen.runtime.native import Native, Site, Sites
 from ckgen.runtime.source import LibrarySource
 from ckgen.tensors.allocate import Maker, bytes_like, maker_like
 from ckgen.tensors.sources import view
@@ -49,12 +49,15 @@ class CallWishes(Said):
             raise UsageError(f"k_batch is {self.k_batch}, which is said of an instance alone: say instance= too")
 
 
+_WISHES = len(fields(CallWishes))
+
+
 @dataclass(frozen=True, slots=True)
 class _Bound:
     """A device and what was planned for it. Another device is another of these, so that no plan outlives a change."""
 
     device: Device
-    sites: dict[Key, Site] = field(default_factory=dict)
+    sites: Sites = field(default_factory=dict)
 
 
 class Session:
@@ -77,23 +80,15 @@ class Session:
         self._bound = _Bound(device)
 
     def invoke(
-        self,
-        op: str,
-        options: tuple[Any, ...],
-        wishes: tuple[Any, ...],
-        results: tuple[Any, ...],
-        operands: tuple[Any, ...],
-        stream: Any,
-        workspace: Any,
+        self, said: tuple[Any, ...], results: tuple[Any, ...], others: tuple[Any, ...], stream: Any
     ) -> tuple[Any, ...]:
         """Runs an operation and returns its results; those that are None and that it writes are allocated.
 
-        `options` and `wishes` are the fields of the operation's options and of CallWishes, as far as they are said.
+        said: the operation, the fields of its options as far as they are said, and all of CallWishes; one flat tuple,
+        which takes least to make and to compare. others: operands, and the workspace.
         """
         bound = self._bound
         address = None if stream is None else stream_address(stream)
-        said = (op, options, wishes, address is not None)
-        others = (*operands, workspace)
         done = self._native.call(bound.sites, said, results, others, address)
         return self._planned(bound, said, results, others, address) if done is None else done
 
@@ -139,8 +134,8 @@ class Session:
         others: tuple[Any, ...],
         stream: int | None,
     ) -> tuple[Any, ...]:
-        """Checks and plans a call, keeps it, and runs it. others: operands, and the workspace."""
-        op, options, wishes, _ = said
+        """Checks and plans a call, keeps it, and runs it."""
+        op, options, wishes = said[0], said[1:-_WISHES], said[-_WISHES:]
         call = _call_of(op)
         given = call.options_type(*options)
         makers = self._makers(call, given, results, others[:-1])
@@ -156,11 +151,11 @@ class Session:
         for tensor in tensors:
             if tensor is not None:
                 self._native.read_alike(tensor)
-        key = self._native.key((*results, *others))
+        key = self._native.key((*results, *others), stream)
         if key is not None and call.is_kept(given):
-            if len(bound.sites) >= MOST_SITES:
+            if sum(map(len, tuple(bound.sites.values()))) >= MOST_SITES:
                 bound.sites.clear()
-            bound.sites[key, said] = site
+            bound.sites.setdefault(key, {})[said] = site
         planned.launch(site, resolved, allocate)
         return made
 

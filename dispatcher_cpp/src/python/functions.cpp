@@ -138,17 +138,38 @@ bool run(const Site& site, Tensors& tensors, void* stream) noexcept {
   return workspace && launch(site, tensors.addresses.data(), stream);
 }
 
+/// Whether two tuples are of the very same objects, as words, None and defaults of arguments are in each call. No says
+/// nothing.
+bool is_same(PyObject* said, PyObject* other) noexcept {
+  const Py_ssize_t count = PyTuple_Size(said);
+  if (PyTuple_Size(other) != count) return false;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (PyTuple_GetItem(said, i) != PyTuple_GetItem(other, i)) return false;
+  return true;
+}
+
+/// The site among those of the same tensors, borrowed; null where there is none. To hash what is said takes longer than
+/// to look at the first few.
+PyObject* site_among(PyObject* sites, PyObject* said) noexcept {
+  constexpr int kFew = 4;
+  Py_ssize_t at = 0;
+  PyObject *other = nullptr, *site = nullptr;
+  for (int i = 0; i < kFew && PyDict_Next(sites, &at, &other, &site) != 0; ++i)
+    if (is_same(said, other)) return site;
+  return PyDict_GetItemWithError(sites, said);
+}
+
 /// call(sites, options, results, operands, stream): runs the site of these options and tensors, and returns its
 /// results. None where there is none that may run as it is.
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 5) return new_none();
   Tensors tensors;
+  tensors.key.add(arguments[4] != none() ? 1 : 0);
   if (!tensors.read_all(arguments[2]) || !tensors.read_all(arguments[3])) return new_none();
   const Owned bytes(key_bytes(tensors.key));
   if (!bytes) return nullptr;
-  const Owned key(PyTuple_Pack(2, bytes.get(), arguments[1]));
-  if (!key) return nullptr;
-  PyObject* const found = PyDict_GetItemWithError(arguments[0], key.get());
+  PyObject* const alike = PyDict_GetItemWithError(arguments[0], bytes.get());
+  PyObject* const found = alike != nullptr ? site_among(alike, arguments[1]) : nullptr;
   if (found == nullptr) {
     PyErr_Clear();  // options that have no hash; whoever makes a site says so
     return new_none();
@@ -171,10 +192,12 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return takes_these ? nullptr : new_none();
 }
 
-/// key(tensors): the bytes by which `call` will look for a site; None where it never will.
+/// key(tensors, stream): the bytes by which `call` will look for sites; None where it never will.
 PyObject* key(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   Tensors tensors;
-  if (count != 1 || !tensors.read_all(arguments[0])) return new_none();
+  if (count != 2) return new_none();
+  tensors.key.add(arguments[1] != none() ? 1 : 0);
+  if (!tensors.read_all(arguments[0])) return new_none();
   return key_bytes(tensors.key);
 }
 

@@ -29,6 +29,7 @@ CKGEN_PYTHON PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject*
 CKGEN_PYTHON PyObject* PyCapsule_New(void*, const char*, void (*)(PyObject*));
 CKGEN_PYTHON void* PyCapsule_GetPointer(PyObject*, const char*);
 CKGEN_PYTHON PyObject* PyDict_GetItemWithError(PyObject*, PyObject*);
+CKGEN_PYTHON int PyDict_Next(PyObject*, Py_ssize_t* at, PyObject** key, PyObject** value);
 CKGEN_PYTHON void PyErr_Clear();
 CKGEN_PYTHON PyObject* PyErr_NoMemory();
 CKGEN_PYTHON PyObject* PyErr_Occurred();
