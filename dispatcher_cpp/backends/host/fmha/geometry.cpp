@@ -132,7 +132,8 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.slots_offset = end;
 
   const std::int64_t lanes = panel / 2;  // of a vector
-  g.q_words = (g.in_place == nullptr ? g.words : ceil_div(g.words, 2 * lanes) * 2 * lanes) * kFmhaRows;
+  const std::int64_t whole = g.in_place == nullptr ? g.kernels->q_together : 2 * lanes;
+  g.q_words = ceil_div(g.words, whole) * whole * kFmhaRows;
   const std::int64_t groups = ceil_div(std::min(g.m0, rows), kFmhaRows);
   end = 0;
   g.q = take(end, bytes(groups * g.q_words, 4));

@@ -30,7 +30,7 @@ struct FmhaRowsOf {
 /// Words are those of PackKind: an fp32, or two bf16 whose sums go into fp32. Columns [first, last), widened to whole
 /// panels, are computed.
 struct FmhaStep {
-  const void* q;       // [words][kFmhaRows]
+  const void* q;       // [words / together][kFmhaRows][together]: FmhaKernels::q_together, zeros up to whole ones
   const void* k;       // panels of columns: [words][panel]
   const void* v;       // panels of dimensions: [v_words][panel]
   std::int64_t words;  // of a row of Q and K
@@ -46,8 +46,8 @@ struct FmhaStep {
   float* rescale;       // [kFmhaLanes]; FmhaRowKernels: null: 1
   float* sum;           // [kFmhaRows][kFmhaLanes], to be summed
   float* out;           // [v_panels][kFmhaRows][panel]
-  // Of FmhaRowKernels, in place of k and v; q is then [vectors][kFmhaRows][words of a vector], or
-  // [quads][kFmhaRows][4]; zeros beyond hdim_q.
+  // Of FmhaRowKernels, in place of k and v; as many words of a row of q lie together as a vector has, or
+  // `many_together`; zeros beyond hdim_q.
   FmhaRowsOf k_rows, v_rows;
   std::int32_t hdim_q, hdim_v;
   const std::uint16_t* table16;  // 8-bit floats: every code as bf16
@@ -75,18 +75,22 @@ using FmhaPhiloxFn = void (*)(std::uint64_t seed, std::uint64_t base, std::uint3
 /// Scores and values of rows of K and V where they are, not packed.
 struct FmhaRowKernels {
   FmhaStepFn scores, values;
-  std::int32_t most_single;  // of more rows than this, Q lies in quads
+  std::int32_t most_single;    // of more rows than this, `many_together` words of a row of Q lie together
+  std::int32_t many_together;  // 4: in quads
+  FmhaTurn turn;
 };
 enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kFmhaRowsFnuz, kFmhaRowTypes };
 
 struct FmhaKernels {
-  std::int32_t panel;  // columns of K, dimensions of V
-  FmhaStepFn scores;   // scores = Q K^T
+  std::int32_t panel;       // columns of K, dimensions of V
+  std::int32_t q_together;  // words of a row of Q
+  FmhaStepFn scores;        // scores = Q K^T
   FmhaAdjustFn adjust;
   FmhaHideFn hide;     // -infinity where a row does not see
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
   FmhaStepFn values;   // out = out * rescale + weights V
   FmhaPhiloxFn philox;
+  FmhaTurn turn;                       // around scores and values
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level
   FmhaBackwardKernels backward;
 };

@@ -2,6 +2,7 @@
 
 #include "backends/host/fmha/reach.hpp"
 #include "backends/host/fmha/rows.hpp"
+#include "backends/host/fmha/turn.hpp"
 
 #include <algorithm>
 
@@ -19,6 +20,7 @@ class Stream {
                rows.at<const unsigned char*>(run.g.pointers), rows.at<unsigned char>(run.g.gathered)) {}
 
   void attend() noexcept {
+    const FmhaTurnHeld turn(g_.in_place->turn);
     const FmhaTiles tiles = rows_.tiles();
     for (std::int64_t i = 0; i < tiles.count(); ++i) {
       const FmhaTileColumns tile = rows_.columns(tiles[i]);

@@ -2,6 +2,7 @@
 
 #include "backends/host/fmha/pack.hpp"
 #include "backends/host/fmha/rows.hpp"
+#include "backends/host/fmha/turn.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -13,6 +14,7 @@ void run_fmha_task(const FmhaRun& run, const FmhaTask& task, int slot) noexcept 
   if (rows.empty()) return;
   rows.begin();
   const FmhaTiles tiles = rows.tiles();
+  const FmhaTurnHeld turn(g.kernels->turn);
   alignas(64) float rescale[kFmhaLanes];
   for (std::int64_t i = 0; i < tiles.count(); ++i) {
     const FmhaTileColumns tile = rows.columns(tiles[i]);

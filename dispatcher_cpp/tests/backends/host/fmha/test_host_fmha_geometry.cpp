@@ -83,7 +83,7 @@ TEST(HostFmhaGeometry, FewRowsAreInPlace) {
   EXPECT_EQ(geometry(c).in_place, nullptr);
   for (const DType type :
        {DType::fp32, DType::fp16, DType::bf16, DType::fp8_ocp, DType::bf8_ocp, DType::fp8_fnuz, DType::bf8_fnuz})
-    for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16}) {
+    for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16, Isa::x86_64_amx}) {
       c = plain(1);
       c.isa = isa;
       c.signature.a = bits(type) == 8 ? DType::bf16 : type, c.signature.b = type;
