@@ -30,7 +30,7 @@ struct FmhaRowsOf {
 /// Words are those of PackKind: an fp32, or two bf16 whose sums go into fp32. Columns [first, last), widened to whole
 /// panels, are computed.
 struct FmhaStep {
-  const void* q;       // [words / together][kFmhaRows][together]: FmhaKernels::q_together, zeros up to whole ones
+  const void* q;       // [words][kFmhaRows], or as FmhaGroupKernels and FmhaRowKernels have it
   const void* k;       // panels of columns: [words][panel]
   const void* v;       // panels of dimensions: [v_words][panel]
   std::int64_t words;  // of a row of Q and K
@@ -53,6 +53,8 @@ struct FmhaStep {
   const std::uint16_t* table16;  // 8-bit floats: every code as bf16
 };
 using FmhaStepFn = void (*)(const FmhaStep& step);
+/// Of so many neighbouring groups of rows, whose Q, scores and weights follow one another, against the same tile.
+using FmhaGroupsFn = void (*)(const FmhaStep* steps, int count);
 
 /// scores = (softcap * tanh(x / softcap) or x) + bias - slope * |position - column|, times log2(e), of x = score *
 /// row_scale * column_scale.
@@ -81,16 +83,23 @@ struct FmhaRowKernels {
 };
 enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kFmhaRowsFnuz, kFmhaRowTypes };
 
+/// Products of several groups of rows at a time; Q is then [kFmhaRows][words], up to whole `grain`s of them.
+struct FmhaGroupKernels {
+  std::int32_t most;  // 0: there are none
+  std::int32_t grain;
+  FmhaGroupsFn scores, values;
+  FmhaTurn turn;  // around both
+};
+
 struct FmhaKernels {
-  std::int32_t panel;       // columns of K, dimensions of V
-  std::int32_t q_together;  // words of a row of Q
-  FmhaStepFn scores;        // scores = Q K^T
+  std::int32_t panel;  // columns of K, dimensions of V
+  FmhaStepFn scores;   // scores = Q K^T; null where `groups` has it
   FmhaAdjustFn adjust;
   FmhaHideFn hide;     // -infinity where a row does not see
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
   FmhaStepFn values;   // out = out * rescale + weights V
   FmhaPhiloxFn philox;
-  FmhaTurn turn;                       // around scores and values
+  FmhaGroupKernels groups;
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level
   FmhaBackwardKernels backward;
 };

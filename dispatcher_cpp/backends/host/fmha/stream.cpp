@@ -42,7 +42,7 @@ class Stream {
     if (first >= last) return;
     reach_.cover(first, last);
     each_unit(seen, [&](std::int64_t head, std::int64_t group, std::int64_t unit) {
-      steps_[unit] = rows_.step(head, group, seen[group], rescale_[unit]);
+      steps_[unit] = rows_.step(head, group, unit, seen[group], rescale_[unit]);
     });
     each_block([&](std::int32_t block) {
       each_unit(seen, [&](std::int64_t head, std::int64_t group, std::int64_t unit) {

@@ -23,10 +23,8 @@ struct WithTiles {
     append(table.menu[static_cast<int>(PackKind::bf16)], kAmx.bf16, bf16);
     append(table.menu[static_cast<int>(PackKind::i8)], kAmx.i8, i8);
     table.pack_tiles = kAmx.pack_tiles;
-    fmha.q_together = kAmxFmha.q_together;
-    fmha.scores = kAmxFmha.scores;
-    fmha.values = kAmxFmha.values;
-    fmha.turn = kAmxFmha.turn;
+    fmha.scores = fmha.values = nullptr;
+    fmha.groups = kAmxFmha.groups;
     fmha.rows[kFmhaRowsBf16] = kAmxFmha.bf16;
     fmha.rows[kFmhaRowsFp8] = kAmxFmha.fp8;
     fmha.rows[kFmhaRowsFnuz] = kAmxFmha.fnuz;

@@ -229,8 +229,8 @@ void fmha_weights(const FmhaStep& s) {
 
 template <class W>
 constexpr FmhaKernels fmha_kernels() {
-  return {kFmhaPanel, 1, &fmha_scores<W>, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_values<W>, &fmha_philox, {},
-          {},         {}};
+  return {kFmhaPanel,      &fmha_scores<W>, &fmha_adjust, &fmha_hide, &fmha_weights<W>,
+          &fmha_values<W>, &fmha_philox,    {},           {},         {}};
 }
 
 }  // namespace

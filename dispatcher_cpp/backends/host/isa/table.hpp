@@ -235,9 +235,7 @@ struct AmxKernels {
 
 // The same of attention whose operands are bf16.
 struct AmxFmha {
-  std::int32_t q_together;
-  FmhaStepFn scores, values;
-  FmhaTurn turn;
+  FmhaGroupKernels groups;
   FmhaRowKernels bf16, fp8, fnuz;  // rows in place
   FmhaProductFn product;
   FmhaTurn product_turn;
