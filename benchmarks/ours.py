@@ -6,7 +6,7 @@ import ctypes
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Ours:
 
     def __init__(self, run: Run, signatures: Iterable[str], ops: Iterable[str], target: Target | None = None) -> None:
         name = "ckgen_bench"
-        targets = (target or replace(own_cpu(), cu_num=run.threads),)
+        targets = (target or own_cpu()._replace(cu_num=run.threads),)
         options = PlanOptions(targets=targets, ops=frozenset(ops), signatures=tuple(dict.fromkeys(signatures)))
         folder = run.folder / (str(target or "host").replace(":", "_"))
         self.library = load_generated(make_plan(options, load_archs()), name, folder)

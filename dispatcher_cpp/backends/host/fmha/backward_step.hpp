@@ -58,8 +58,15 @@ struct FmhaNarrow {
 };
 using FmhaNarrowFn = void (*)(const FmhaNarrow& narrow);
 
+/// What a thread does before the first step of a task and after its last one; null: nothing.
+struct FmhaTurn {
+  void (*begin)();
+  void (*end)();
+};
+
 struct FmhaBackwardKernels {
   FmhaProductFn product;
+  FmhaTurn turn;  // around products
   FmhaGradientsFn gradients;
   FmhaNarrowFn narrow;  // null where words are fp32
 };

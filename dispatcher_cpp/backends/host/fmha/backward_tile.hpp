@@ -4,6 +4,7 @@
 #include "backends/host/fmha/backward_geometry.hpp"
 #include "backends/host/fmha/columns.hpp"
 #include "backends/host/fmha/sequence.hpp"
+#include "backends/host/fmha/turn.hpp"
 
 namespace ckgen {
 inline namespace v1 {
@@ -39,11 +40,11 @@ struct FmhaBackwardRun {
   }
 };
 
-/// `memory` is the slot's. After keys(), rows() as often as wanted.
+/// `memory` is the slot's. After keys(), rows() as often as wanted, by the thread that made it.
 class FmhaBackwardTile {
  public:
   FmhaBackwardTile(const FmhaBackwardRun& run, unsigned char* memory) noexcept
-      : run_(run), g_(run.g), memory_(memory) {}
+      : run_(run), g_(run.g), memory_(memory), turn_(run.g.kernels->backward.turn) {}
 
   /// Key block `block` of a KV head of sequence b.
   void keys(const FmhaSequence& x, std::int64_t b, std::int64_t kv_head, std::int64_t block) noexcept;
@@ -77,6 +78,7 @@ class FmhaBackwardTile {
   const FmhaBackwardRun& run_;
   const FmhaBackwardGeometry& g_;
   unsigned char* const memory_;
+  const FmhaTurnHeld turn_;
   FmhaSequence x_{};
   std::int64_t b_ = 0, column_ = 0, columns_ = 0;  // of the keys
   std::int64_t row_ = 0, rows_ = 0, live_ = 0;     // rows_: whole words of them

@@ -132,7 +132,9 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.slots_offset = end;
 
   const std::int64_t lanes = panel / 2;  // of a vector
-  g.q_words = (g.in_place == nullptr ? g.words : ceil_div(g.words, 2 * lanes) * 2 * lanes) * kFmhaRows;
+  const std::int64_t together = std::max(g.kernels->groups.most, 1);
+  const std::int64_t whole = g.in_place != nullptr ? 2 * lanes : std::max(g.kernels->groups.grain, 1);
+  g.q_words = ceil_div(g.words, whole) * whole * kFmhaRows;
   const std::int64_t groups = ceil_div(std::min(g.m0, rows), kFmhaRows);
   end = 0;
   g.q = take(end, bytes(groups * g.q_words, 4));
@@ -144,16 +146,15 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
                            traits.quant == FmhaQuant::kv_blockscale;
   constexpr std::int64_t kScores = kFmhaRows * kFmhaStride;
   const std::size_t scores = kScores * sizeof(float);
-  const std::int64_t units = g.in_place == nullptr ? 1 : g.heads * groups;
-  g.scores_step = g.in_place == nullptr ? 0 : kScores;
+  g.score_places = g.in_place == nullptr ? together : g.heads * groups;
   end = 0;
   g.tile = take(end, g.shared || g.in_place != nullptr ? 0 : g.tile_bytes);
   g.pointers = take(end, g.in_place == nullptr ? 0 : bytes(FmhaReach::kPointers, sizeof(void*)));
   g.gathered_bytes = static_cast<std::size_t>(bytes_of(g.signature.b, g.tile_columns * (shape.hdim_q + shape.hdim_v)));
   g.gathered = take(end, g.in_place != nullptr && vectors ? 2 * g.gathered_bytes : 0);
   g.own = take(end, bytes(g.heads, g.own_bytes));
-  g.scores = take(end, bytes(units, scores));
-  g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(units, scores));
+  g.scores = take(end, bytes(g.score_places, scores));
+  g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(g.score_places, scores));
   g.bias = take(end, traits.bias == FmhaBias::elementwise ? scores : 0);
   g.factor = take(end, has_factors ? scores : 0);
   g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMaxColumns : 0);

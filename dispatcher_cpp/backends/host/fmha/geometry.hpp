@@ -58,7 +58,7 @@ struct FmhaGeometry {
   std::size_t gathered_bytes;  // rows of a tile that no row of memory is: K, then V
   // Of each KV head of a task, from `own` on.
   std::size_t q, out, state, own_bytes;
-  std::int64_t scores_step;  // from the scores of one group of rows to the next one's; 0: they take turns
+  std::int64_t score_places;  // groups of rows whose scores are there at a time
 
   /// At most as many as there is memory for.
   void take_heads(std::int64_t count) noexcept {

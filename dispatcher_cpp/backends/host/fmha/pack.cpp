@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::int64_t kMaxPanel = 32;
 
+/// Words of a row of Q that lie together, in a group of so many rows.
+std::int64_t words_together(const FmhaGeometry& g, std::int64_t rows) noexcept {
+  if (g.in_place == nullptr) return g.kernels->groups.most > 0 ? g.q_words / kFmhaRows : 1;
+  return rows > g.in_place->most_single ? g.in_place->many_together : g.kernels->panel / 2;
+}
+
 /// Whether all rows of K are known to have numbers of 31 bits.
 bool has_row_numbers(const FmhaGeometry& g, const FmhaStrides& s) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -104,9 +110,8 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
                     std::int64_t first, std::int64_t count, void* row, void* out) noexcept {
   const DType type = g.signature.a;
   const FmhaStrides& s = args.q_strides;
-  const std::int64_t hdim = g.shape.hdim_q, quad = 4;
-  const std::int64_t lanes = g.in_place != nullptr && count > g.in_place->most_single ? quad : g.kernels->panel / 2;
-  if (g.group == 1 && g.in_place == nullptr) {
+  const std::int64_t hdim = g.shape.hdim_q, together = words_together(g, count);
+  if (g.group == 1 && g.in_place == nullptr && together == 1) {
     const PackSource source =
         make_pack_source(g.kind, type, element(args.q, type, x.q + kv_head * s.head), s.row, true, false);
     g.isa->pack(source, first, count, kFmhaRows, 0, hdim, out);
@@ -123,11 +128,9 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
     } else {
       std::memset(words, 0, static_cast<std::size_t>(g.words) * 4);
     }
-    if (g.in_place == nullptr)
-      for (std::int64_t w = 0; w < g.words; ++w) to[w * kFmhaRows + r] = words[w];
-    else
-      for (std::int64_t w = 0; w < g.q_words / kFmhaRows; ++w)
-        to[(w / lanes * kFmhaRows + r) * lanes + w % lanes] = w < g.words ? words[w] : 0;
+    for (std::int64_t w = 0; w < g.q_words / kFmhaRows; w += together)
+      for (std::int64_t i = 0; i < together; ++i)
+        to[w * kFmhaRows + r * together + i] = w + i < g.words ? words[w + i] : 0;
   }
 }
 

@@ -94,7 +94,8 @@ void FmhaRows::see(std::int64_t group, const FmhaTileColumns& tile, Seen& x) con
   }
 }
 
-FmhaStep FmhaRows::step(std::int64_t head, std::int64_t group, const Seen& seen, float* rescale) const noexcept {
+FmhaStep FmhaRows::step(std::int64_t head, std::int64_t group, std::int64_t place, const Seen& seen,
+                        float* rescale) const noexcept {
   FmhaStep s{};
   s.q = own<std::uint32_t>(head, g_.q) + group * g_.q_words;
   s.words = g_.words;
@@ -104,8 +105,9 @@ FmhaStep FmhaRows::step(std::int64_t head, std::int64_t group, const Seen& seen,
   s.first = seen.first;
   s.last = seen.last;
   s.exponent = options_.exponent();
-  s.scores = at<float>(g_.scores) + (head * groups() + group) * g_.scores_step;
-  s.weights = g_.kind == PackKind::f32 ? s.scores : at<float>(g_.weights) + (head * groups() + group) * g_.scores_step;
+  const std::int64_t first = place * kFmhaRows * kFmhaStride;
+  s.scores = at<float>(g_.scores) + first;
+  s.weights = g_.kind == PackKind::f32 ? s.scores : at<float>(g_.weights) + first / elements_per_word(g_.kind);
   s.most = state(head, group).most;
   s.sum = state(head, group).sum;
   s.rescale = rescale;

@@ -49,8 +49,10 @@ class FmhaRows {
   };
   void see(std::int64_t group, const FmhaTileColumns& tile, Seen& seen) const noexcept;
 
-  /// A step of a group over the columns that were seen; `rescale` has kFmhaLanes values. K and V are left to say.
-  FmhaStep step(std::int64_t head, std::int64_t group, const Seen& seen, float* rescale) const noexcept;
+  /// A step of a group over the columns that were seen; its scores are the place-th of FmhaGeometry::score_places, and
+  /// `rescale` has kFmhaLanes values. K and V are left to say.
+  FmhaStep step(std::int64_t head, std::int64_t group, std::int64_t place, const Seen& seen,
+                float* rescale) const noexcept;
   /// Scores to weights.
   void weigh(std::int64_t head, std::int64_t group, const FmhaTileColumns& tile, const Seen& seen,
              FmhaStep& step) noexcept;

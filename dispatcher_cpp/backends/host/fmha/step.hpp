@@ -30,7 +30,7 @@ struct FmhaRowsOf {
 /// Words are those of PackKind: an fp32, or two bf16 whose sums go into fp32. Columns [first, last), widened to whole
 /// panels, are computed.
 struct FmhaStep {
-  const void* q;       // [words][kFmhaRows]
+  const void* q;       // [words][kFmhaRows], or as FmhaGroupKernels and FmhaRowKernels have it
   const void* k;       // panels of columns: [words][panel]
   const void* v;       // panels of dimensions: [v_words][panel]
   std::int64_t words;  // of a row of Q and K
@@ -46,13 +46,15 @@ struct FmhaStep {
   float* rescale;       // [kFmhaLanes]; FmhaRowKernels: null: 1
   float* sum;           // [kFmhaRows][kFmhaLanes], to be summed
   float* out;           // [v_panels][kFmhaRows][panel]
-  // Of FmhaRowKernels, in place of k and v; q is then [vectors][kFmhaRows][words of a vector], or
-  // [quads][kFmhaRows][4]; zeros beyond hdim_q.
+  // Of FmhaRowKernels, in place of k and v; as many words of a row of q lie together as a vector has, or
+  // `many_together`; zeros beyond hdim_q.
   FmhaRowsOf k_rows, v_rows;
   std::int32_t hdim_q, hdim_v;
   const std::uint16_t* table16;  // 8-bit floats: every code as bf16
 };
 using FmhaStepFn = void (*)(const FmhaStep& step);
+/// Of so many neighbouring groups of rows, whose Q, scores and weights follow one another, against the same tile.
+using FmhaGroupsFn = void (*)(const FmhaStep* steps, int count);
 
 /// scores = (softcap * tanh(x / softcap) or x) + bias - slope * |position - column|, times log2(e), of x = score *
 /// row_scale * column_scale.
@@ -75,18 +77,29 @@ using FmhaPhiloxFn = void (*)(std::uint64_t seed, std::uint64_t base, std::uint3
 /// Scores and values of rows of K and V where they are, not packed.
 struct FmhaRowKernels {
   FmhaStepFn scores, values;
-  std::int32_t most_single;  // of more rows than this, Q lies in quads
+  std::int32_t most_single;    // of more rows than this, `many_together` words of a row of Q lie together
+  std::int32_t many_together;  // 4: in quads
+  FmhaTurn turn;
 };
 enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kFmhaRowsFnuz, kFmhaRowTypes };
 
+/// Products of several groups of rows at a time; Q is then [kFmhaRows][words], up to whole `grain`s of them.
+struct FmhaGroupKernels {
+  std::int32_t most;  // 0: there are none
+  std::int32_t grain;
+  FmhaGroupsFn scores, values;
+  FmhaTurn turn;  // around both
+};
+
 struct FmhaKernels {
   std::int32_t panel;  // columns of K, dimensions of V
-  FmhaStepFn scores;   // scores = Q K^T
+  FmhaStepFn scores;   // scores = Q K^T; null where `groups` has it
   FmhaAdjustFn adjust;
   FmhaHideFn hide;     // -infinity where a row does not see
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
   FmhaStepFn values;   // out = out * rescale + weights V
   FmhaPhiloxFn philox;
+  FmhaGroupKernels groups;
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level
   FmhaBackwardKernels backward;
 };

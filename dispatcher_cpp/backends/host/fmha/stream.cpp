@@ -2,6 +2,7 @@
 
 #include "backends/host/fmha/reach.hpp"
 #include "backends/host/fmha/rows.hpp"
+#include "backends/host/fmha/turn.hpp"
 
 #include <algorithm>
 
@@ -19,6 +20,7 @@ class Stream {
                rows.at<const unsigned char*>(run.g.pointers), rows.at<unsigned char>(run.g.gathered)) {}
 
   void attend() noexcept {
+    const FmhaTurnHeld turn(g_.in_place->turn);
     const FmhaTiles tiles = rows_.tiles();
     for (std::int64_t i = 0; i < tiles.count(); ++i) {
       const FmhaTileColumns tile = rows_.columns(tiles[i]);
@@ -40,7 +42,7 @@ class Stream {
     if (first >= last) return;
     reach_.cover(first, last);
     each_unit(seen, [&](std::int64_t head, std::int64_t group, std::int64_t unit) {
-      steps_[unit] = rows_.step(head, group, seen[group], rescale_[unit]);
+      steps_[unit] = rows_.step(head, group, unit, seen[group], rescale_[unit]);
     });
     each_block([&](std::int32_t block) {
       each_unit(seen, [&](std::int64_t head, std::int64_t group, std::int64_t unit) {

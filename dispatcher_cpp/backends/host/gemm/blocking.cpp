@@ -11,16 +11,26 @@ namespace host {
 namespace {
 
 #if CKGEN_HOST_X86_64_AMX
-// The table of v4_bf16 with tiles behind its menus of bf16 and int8; made by portable code, which any CPU may run.
+// The table of v4_bf16 with tiles behind its menus of bf16 and int8, and in attention of bf16; made by portable code,
+// which any CPU may run.
 struct WithTiles {
   static constexpr int kMost = 24;
   MicroKernel bf16[kMost], i8[kMost];
+  FmhaKernels fmha;
   IsaTable table;
 
-  WithTiles() noexcept : bf16{}, i8{}, table(kIsaV4Bf16) {
+  WithTiles() noexcept : bf16{}, i8{}, fmha(*kIsaV4Bf16.fmha[static_cast<int>(PackKind::bf16)]), table(kIsaV4Bf16) {
     append(table.menu[static_cast<int>(PackKind::bf16)], kAmx.bf16, bf16);
     append(table.menu[static_cast<int>(PackKind::i8)], kAmx.i8, i8);
     table.pack_tiles = kAmx.pack_tiles;
+    fmha.scores = fmha.values = nullptr;
+    fmha.groups = kAmxFmha.groups;
+    fmha.rows[kFmhaRowsBf16] = kAmxFmha.bf16;
+    fmha.rows[kFmhaRowsFp8] = kAmxFmha.fp8;
+    fmha.rows[kFmhaRowsFnuz] = kAmxFmha.fnuz;
+    fmha.backward.product = kAmxFmha.product;
+    fmha.backward.turn = kAmxFmha.product_turn;
+    table.fmha[static_cast<int>(PackKind::bf16)] = &fmha;
   }
   static void append(IsaTable::Menu& menu, const IsaTable::Menu& more, MicroKernel* all) noexcept {
     const int count = std::min(menu.count, kMost - more.count);

@@ -4,6 +4,7 @@
 // (gemm/blocking.cpp). Sums of bf16 are in the order of K, pairs one after the other, subnormal numbers being 0
 // (Intel's manual, TDPBF16PS); those of int8 are exact (TDPBSSD).
 #define CKGEN_HOST_LEVEL 5
+#include "backends/host/isa/amx_tiles.hpp"
 #include "backends/host/isa/table.hpp"
 #include "backends/host/isa/transpose.hpp"
 
@@ -14,23 +15,13 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-constexpr int kRows = 16;
-constexpr std::int64_t kTileBytes = 1024;
+constexpr int kRows = kTileRows;
 
-// What LDTILECFG reads: tiles 0 to 3 are sums, 4 and 5 of A, 6 and 7 of B. A has `words` words of K, and B so many
-// rows.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-  explicit constexpr TileConfig(int words) {
-    for (int t = 0; t < 8; ++t) {
-      row_bytes[t] = static_cast<std::uint16_t>(t == 4 || t == 5 ? words * 4 : 64);
-      rows[t] = static_cast<std::uint8_t>(t >= 6 ? words : kRows);
-    }
-  }
-};
-constexpr TileConfig kWhole{kGrain};
+// Tiles 0 to 3 are sums, 4 and 5 of A, 6 and 7 of B. A has `words` words of K, and B so many rows.
+constexpr TileConfig config_of(int words) {
+  return TileConfig().with(0, 3, kRows, 64).with(4, 5, kRows, words * 4).with(6, 7, words, 64);
+}
+constexpr TileConfig kWhole = config_of(kGrain);
 
 // c += a * b. Tile numbers are part of an instruction, so that products are written out.
 #define CKGEN_ADD_PRODUCT(c, a, b)    \
@@ -73,11 +64,6 @@ template <int MR>
   }
 }
 
-// The asm of GCC's tile intrinsics does not say that it reads memory: what is stored before stays before.
-[[gnu::always_inline]] inline void keep_order() {
-  __asm__ volatile("" ::: "memory");
-}
-
 // Sums of so many words, added to those in memory where there are some.
 template <PackKind KIND, int MR>
 void add_words(Operands o, std::int64_t words, bool has_sums, void* sums, std::int64_t ld) {
@@ -85,7 +71,7 @@ void add_words(Operands o, std::int64_t words, bool has_sums, void* sums, std::i
   for (std::int64_t k = 0; k < words;) {
     const bool is_whole = words - k >= kGrain;
     const std::int64_t step = is_whole ? kGrain : words - k, steps = is_whole ? words / kGrain : 1;
-    const TileConfig rest(static_cast<int>(step));
+    const TileConfig rest = config_of(static_cast<int>(step));
     keep_order();
     _tile_loadconfig(is_whole ? &kWhole : &rest);  // all tiles are 0 then
     if (has_sums) {

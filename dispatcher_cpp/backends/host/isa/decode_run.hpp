@@ -177,7 +177,7 @@ inline void decode_run(const PackSource& s, std::int64_t at, std::int64_t n, flo
   decode_run<T>(Decoder<T>(s), s, at, n, out);
 }
 
-void round_to(DType c, float* values, std::int64_t n);  // isa/encode.hpp
+inline void round_to(DType c, float* values, std::int64_t n);  // isa/encode.hpp
 
 // The same of an operand that may come from two tensors; n is at most kRowWords then.
 template <DType T>

@@ -35,7 +35,7 @@ void encode_bf16(const float* __restrict in, unsigned char* __restrict out, std:
   }
 }
 
-void encode(DType c, const float* __restrict in, void* __restrict out, std::int64_t n) {
+inline void encode(DType c, const float* __restrict in, void* __restrict out, std::int64_t n) {
   unsigned char* bytes = static_cast<unsigned char*>(out);
   if (c == DType::bf16) return encode_bf16(in, bytes, n);
 #if CKGEN_HOST_LEVEL >= 5
@@ -60,7 +60,7 @@ void encode(DType c, const float* __restrict in, void* __restrict out, std::int6
 #endif
 }
 
-void round_to(DType c, float* values, std::int64_t n) {
+inline void round_to(DType c, float* values, std::int64_t n) {
   if (c != DType::bf16 && c != DType::fp16) return;
   for (std::int64_t i = 0; i < n; i += kRowWords) {
     const std::int64_t take = least(kRowWords, n - i);

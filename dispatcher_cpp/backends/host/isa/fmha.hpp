@@ -143,7 +143,7 @@ void fmha_values(const FmhaStep& s) {
 
 // ---- scores to weights ----------------------------------------------------------------------------------------------
 
-void fmha_adjust(const FmhaStep& s, const FmhaAdjust& adjust) {
+inline void fmha_adjust(const FmhaStep& s, const FmhaAdjust& adjust) {
   const std::int64_t begin = first_panel(s) * kFmhaPanel, end = end_panel(s) * kFmhaPanel;
   float counted[kLanes];
   for (int i = 0; i < kLanes; ++i) counted[i] = static_cast<float>(i);
@@ -166,7 +166,7 @@ void fmha_adjust(const FmhaStep& s, const FmhaAdjust& adjust) {
   }
 }
 
-void fmha_hide(const FmhaStep& s, const FmhaSpan* rows) {
+inline void fmha_hide(const FmhaStep& s, const FmhaSpan* rows) {
   const int begin = static_cast<int>(first_panel(s)) * kFmhaPanel, end = static_cast<int>(end_panel(s)) * kFmhaPanel;
   for (int r = 0; r < s.rows; ++r) {
     float* __restrict row = s.scores + r * kFmhaStride;
@@ -230,7 +230,7 @@ void fmha_weights(const FmhaStep& s) {
 template <class W>
 constexpr FmhaKernels fmha_kernels() {
   return {kFmhaPanel,      &fmha_scores<W>, &fmha_adjust, &fmha_hide, &fmha_weights<W>,
-          &fmha_values<W>, &fmha_philox,    {},           {}};
+          &fmha_values<W>, &fmha_philox,    {},           {},         {}};
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ constexpr FmhaNarrowFn narrow_of(WordF32) {
 
 template <class W>
 constexpr FmhaKernels with_backward(FmhaKernels kernels) {
-  kernels.backward = {&fmha_product<W>, &fmha_gradients, narrow_of(W{})};
+  kernels.backward = {&fmha_product<W>, {}, &fmha_gradients, narrow_of(W{})};
   return kernels;
 }
 

@@ -95,7 +95,7 @@ void row_values(const FmhaStep& s) {
 
 template <class Rows>
 constexpr FmhaRowKernels row_kernels() {
-  return {&row_scores<Rows>, &row_values<Rows>, kMostSingle<Rows>};
+  return {&row_scores<Rows>, &row_values<Rows>, kMostSingle<Rows>, 4, {}};
 }
 
 /// With kernels that have fp32 products of rows.

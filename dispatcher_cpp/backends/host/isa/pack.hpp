@@ -193,8 +193,8 @@ inline void pack_as(const PackSource& s, std::int64_t p0, std::int64_t count, in
     pack_p_contiguous<T, KIND>(s, p0, count, width, k0, length, out);
 }
 
-void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0, std::int64_t length,
-          void* panel) {
+inline void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
+                 std::int64_t length, void* panel) {
 #if CKGEN_HOST_LEVEL != 4
   if (s.kind == PackKind::i8) return pack_as<DType::int8, PackKind::i8>(s, p0, count, width, k0, length, panel);
 #endif

@@ -8,8 +8,8 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-void fmha_philox(std::uint64_t seed, std::uint64_t base, std::uint32_t rows, std::int64_t column, std::int64_t count,
-                 unsigned char* out) {
+inline void fmha_philox(std::uint64_t seed, std::uint64_t base, std::uint32_t rows, std::int64_t column,
+                        std::int64_t count, unsigned char* out) {
   constexpr int kSide = 16, kRounds = 7;
   constexpr std::uint64_t kMultiply0 = 0xD2511F53U, kMultiply1 = 0xCD9E8D57U;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9U, kWeyl1 = 0xBB67AE85U;

@@ -233,11 +233,20 @@ struct AmxKernels {
   PackFn pack_tiles;
 };
 
+// The same of attention whose operands are bf16.
+struct AmxFmha {
+  FmhaGroupKernels groups;
+  FmhaRowKernels bf16, fp8, fnuz;  // rows in place
+  FmhaProductFn product;
+  FmhaTurn product_turn;
+};
+
 extern const IsaTable kIsaV3;
 extern const IsaTable kIsaV4;
 extern const Fp32Kernels kFp32OfV4;
 extern const IsaTable kIsaV4Bf16;
 extern const AmxKernels kAmx;
+extern const AmxFmha kAmxFmha;
 
 }  // namespace host
 }  // namespace v1

@@ -225,7 +225,7 @@ inline void expect_right(const FmhaFixture& fixture) {
 inline void expect_right(FmhaCase c) {
   FmhaFixture f(std::move(c));
   const FmhaReference reference(f);
-  for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16}) {
+  for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16, Isa::x86_64_amx}) {
     if (!host::isa_available(isa)) continue;
     f.c.isa = isa;
     SCOPED_TRACE(host::isa_name(isa));

@@ -6,7 +6,7 @@ namespace test_host_fmha {
 
 std::vector<Isa> levels() {
   std::vector<Isa> all;
-  for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16})
+  for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16, Isa::x86_64_amx})
     if (host::isa_available(isa)) all.push_back(isa);
   return all;
 }

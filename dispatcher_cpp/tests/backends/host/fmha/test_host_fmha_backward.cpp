@@ -210,7 +210,7 @@ std::vector<BackwardCase> cases() {
 
 TEST(HostFmhaBackward, EqualsItsFormulas) {
   for (const BackwardCase& one : cases())
-    for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16}) {
+    for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16, Isa::x86_64_amx}) {
       if (isa > host::detect_isa()) continue;
       BackwardCase c = one;
       c.isa = isa;

@@ -83,7 +83,7 @@ TEST(HostFmhaGeometry, FewRowsAreInPlace) {
   EXPECT_EQ(geometry(c).in_place, nullptr);
   for (const DType type :
        {DType::fp32, DType::fp16, DType::bf16, DType::fp8_ocp, DType::bf8_ocp, DType::fp8_fnuz, DType::bf8_fnuz})
-    for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16}) {
+    for (const Isa isa : {Isa::x86_64_v3, Isa::x86_64_v4, Isa::x86_64_v4_bf16, Isa::x86_64_amx}) {
       c = plain(1);
       c.isa = isa;
       c.signature.a = bits(type) == 8 ? DType::bf16 : type, c.signature.b = type;
@@ -197,9 +197,11 @@ void expect_laid_out(const FmhaCase& c) {
   follow(at, g.lse_offset, words_bytes(partials, 1), "their lse");
   EXPECT_EQ(g.slots_offset, at);
 
-  const std::int64_t words = few ? (g.words + panel - 1) / panel * panel : g.words;
+  const std::int64_t whole = few ? panel : std::max(g.kernels->groups.grain, 1),
+                     words = (g.words + whole - 1) / whole * whole;
   EXPECT_EQ(g.q_words, 8 * words);
-  const std::int64_t groups = (std::min(g.m0, rows) + 7) / 8, units = few ? g.heads * groups : 1;
+  const std::int64_t groups = (std::min(g.m0, rows) + 7) / 8, together = std::max(g.kernels->groups.most, 1),
+                     units = few ? g.heads * groups : together;
   at = 0;
   follow(at, g.q, words_bytes(groups * g.q_words, 1), "Q");
   follow(at, g.out, words_bytes(groups * g.v_panels * 8, panel), "O");
@@ -211,7 +213,7 @@ void expect_laid_out(const FmhaCase& c) {
       t.dropout != FmhaDropout::none || t.quant == FmhaQuant::kv_blockscale || t.quant == FmhaQuant::blockscale;
   const auto gathered =
       static_cast<std::size_t>(bytes_of(c.signature.b, g.tile_columns * (c.shape.hdim_q + c.shape.hdim_v)));
-  EXPECT_EQ(g.scores_step, few ? 8 * 272 : 0);
+  EXPECT_EQ(g.score_places, units);
   EXPECT_EQ(g.gathered_bytes, gathered);
   at = 0;
   follow(at, g.tile, g.shared || few ? 0 : g.tile_bytes, "a tile");
