@@ -76,6 +76,21 @@ def test_a_fitted_rule_names_its_device_and_what_follows_each_kernel(journal: Pa
         assert len({one.kernel for one in rule.choices(leaf)}) == 4
 
 
+def test_a_rule_is_of_the_product_that_all_was_measured_on(tmp_path: Path) -> None:
+    its = write_journal(tmp_path / "its", layers=LAYERS[:3], of="x86_64_amx:{}:emeraldrapids")
+    other = write_journal(tmp_path / "other", layers=LAYERS[:3], of="x86_64_amx:{}", code="f00d")
+
+    def fitted(target: str, *journals: Path) -> Any:
+        return run("fit", SIGNATURE, "--target", target, *(word for one in journals for word in ("--journal", str(one))))
+
+    document = fitted("x86_64_amx", its)
+    assert (document["archs"], document["sku"]) == (["x86_64_amx"], "emeraldrapids")
+    assert parse_rule(document, "x86_64_amx").sku == "emeraldrapids"
+    assert fitted("x86_64_amx:2:emeraldrapids", its, other) == document
+    both = fitted("x86_64_amx", its, other)
+    assert "sku" not in both and both["fitted"]["rows"] == 2 * document["fitted"]["rows"]
+
+
 def test_a_rule_has_no_answer_on_more_cores_than_were_timed(journal: Path) -> None:
     document = run("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal))
     rule = parse_rule(document, "x86_64_v4")
