@@ -159,7 +159,7 @@ def test_cpp_walks_to_the_same_choices(tmp_path: Path) -> None:
         assert (told.tier, told.instance, told.k_batch) == (mine.tier, mine.instance.name, mine.k_batch)
         said = dispatcher.explain(problem, device).replace(" (simulated)", "")
         assert said == f"{trail(asked, str).text()}\n"
-        seen.add((target, told.tier, told.instance.partition("_host_")[2]))
+        seen.add((target, told.tier, mine.instance.name.partition("_host_")[2]))
     assert {tier for _, tier, _ in seen} == {Tier.HEURISTIC, Tier.DEFAULT}
     assert {target for target, tier, kernel in seen if (tier, kernel) == (Tier.HEURISTIC, THIN)} == {ITS}
 
