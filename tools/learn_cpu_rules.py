@@ -1,10 +1,14 @@
 """Decision rules of this CPU: every candidate for products of public models timed, a rule fitted, kept if it is good.
 
-    python tools/learn_cpu_rules.py                     # about eight minutes on a machine that does nothing else
+    python tools/learn_cpu_rules.py                     # ten minutes on a machine that does nothing else
 
-Writes codegen/ckgen/families/gemm/heuristics/learned/ARCH_SIGNATURE.json of each signature whose rule loses less than
-what selection takes, on layers that it was not fitted to; says the figures of both. Journals stay in --work, and what
-they hold is not measured again.
+Writes codegen/ckgen/families/gemm/heuristics/learned/ARCH_PRODUCT_SIGNATURE.json of each signature whose rule loses
+less than what selection takes, on layers that it was not fitted to; says the figures of both. Journals stay in --work,
+and what they hold is not measured again. With --measure-only there are journals alone, and `--journals` judges and fits
+those of another machine of this product:
+
+    taskset -c 2,3 python tools/learn_cpu_rules.py --signature gemm_bf16_rcr --budget 480s --work W --measure-only
+    python tools/learn_cpu_rules.py --signature gemm_bf16_rcr --work W --journals
 """
 
 from __future__ import annotations
@@ -37,6 +41,18 @@ LADDERS = ((1, 3, 4, 12, 16, 48, 64, 512), (2, 6, 8, 24, 32, 96, 128, 1024))
 """Of M, for layers in turn: each has powers of two and what lies below them."""
 _NOISE = 1.05
 """A floor of the regret above which a machine was not quiet."""
+_OF_TILES = ("gemm_bf16_rcr",)
+_BLOCKS = """\
+op: gemm
+name: tiles
+signatures: [{signature}]
+backend: host
+targets: [x86_64_amx]
+configs:
+  register: [16x32, 32x32]
+  block: [32x512x1024, 64x512x1024, 128x512x1024, 64x512x4096, 128x256x2048]
+"""
+"""Further blocks of AMX's tiles, of which set `full` has one for each register tile."""
 _MOST = 1 << 30
 """M · N · K: larger products take too long to time every candidate."""
 
@@ -44,20 +60,29 @@ _MOST = 1 << 30
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default=FOLDER / "learned", help="Folder of the rules.")
 @click.option("--work", type=click.Path(path_type=Path), default=Path("learn_cpu"), help="Folder of the journals.")
-@click.option("--budget", default="230s", show_default=True, help="Time of each signature's measurements.")
+@click.option("--budget", default="240s", show_default=True, help="Time of each signature's measurements.")
 @click.option("--signature", "signatures", multiple=True, default=SIGNATURES, help="May be repeated.")
-def main(out: Path, work: Path, budget: str, signatures: Sequence[str]) -> None:
+@click.option("--measure-only", is_flag=True, help="Write journals alone.")
+@click.option("--journals", "is_measured", is_flag=True, help="Measure nothing: the journals are in --work.")
+def main(
+    out: Path, work: Path, budget: str, signatures: Sequence[str], *, measure_only: bool, is_measured: bool
+) -> None:
     """Measures, fits, judges, writes."""
     work.mkdir(parents=True, exist_ok=True)
     for signature in signatures:
-        journal = _measured(signature, work, budget)
+        journal = work / f"{signature}.jsonl"
+        if not is_measured:
+            _measure(signature, journal, budget)
+        if measure_only:
+            continue
         found = json.loads(_ckgen(*_eval(signature, journal), "--json", read=True))
         _ckgen(*_eval(signature, journal))
         why = _why_not(found, sum(1 for _ in problems(signature)))
         if why:
             print(f"{signature}: no rule is written: {why}")
         else:
-            rule = out / f"{own_cpu().gfx}_{signature}.json"
+            device = filter(None, (own_cpu().gfx, own_cpu().sku))
+            rule = out / f"{'_'.join((*device, signature))}.json"
             _ckgen("heuristic", "fit", signature, "--arch", "native", "--journal", str(journal), "--out", str(rule))
 
 
@@ -79,16 +104,16 @@ def _eval(signature: str, journal: Path) -> tuple[str, ...]:
     return (*words, "--folds", "8", "--drop", "20%")
 
 
-def _measured(signature: str, work: Path, budget: str) -> Path:
-    shapes, table = work / f"{signature}.csv", work / f"{signature}.tuned.csv"
-    journal = work / f"{signature}.jsonl"
+def _measure(signature: str, journal: Path, budget: str) -> None:
+    shapes, blocks = journal.with_suffix(".csv"), journal.with_suffix(".yaml")
     write_shapes(shapes, dict.fromkeys(problems(signature), 1))
+    blocks.write_text(_BLOCKS.format(signature=signature), encoding="utf-8")
+    further = ("--kernel-set", str(blocks)) if signature in _OF_TILES and own_cpu().gfx == "x86_64_amx" else ()
     _ckgen(
-        "tune", "gemm", "--target", "native", "--shapes", str(shapes), "--kernel-set", "full",
+        "tune", "gemm", "--target", "native", "--shapes", str(shapes), "--kernel-set", "full", *further,
         "--kernels", f"{signature}_host_*_t0", "--exhaustive", "--budget", budget,
-        "--out", str(table), "--journal", str(journal), "--resume",
+        "--out", str(journal.with_suffix(".tuned.csv")), "--journal", str(journal), "--resume",
     )  # fmt: skip
-    return journal
 
 
 def problems(signature: str) -> Iterator[AskedShape]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli_support import LARGE, SMALL, row, table, write
 
-from ckgen.families.gemm.heuristic import published_for
+from ckgen.families.gemm.heuristic import published_rules
 from ckgen.families.gemm.predicted.ticks import timed
 from commands import as_json, ok, run
 
@@ -32,7 +32,7 @@ FIELDS = [
 @pytest.fixture(autouse=True)
 def of_published_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Block scale on gfx950 then has no rule and nothing predicted, so that the tiers below these are reached."""
-    monkeypatch.setattr("ckgen.families.gemm.family.heuristic_for", published_for)
+    monkeypatch.setattr("ckgen.families.gemm.family.rules_for", published_rules)
     monkeypatch.setattr("ckgen.families.gemm.family.timed", lambda instances: {})
 
 

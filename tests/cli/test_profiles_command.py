@@ -63,7 +63,7 @@ def test_a_registry_goes_with_nothing_else_that_chooses(tiny: Path, extra: tuple
 
 
 def test_a_wrong_document_or_profile_is_exit_3_and_nothing_is_written(tiny: Path) -> None:
-    Path("r.json").write_text('{\n"schema": "ckgen.registry/2",\n"targets": ["gfx943:1"], "units": [{}]}')
+    Path("r.json").write_text('{\n"schema": "ckgen.registry/3",\n"targets": ["gfx943:1"], "units": [{}]}')
     result = run("generate", "--registry", "r.json", "--json")
     codes = [found["code"] for found in json.loads(result.stdout)["diagnostics"]]
     assert result.exit_code == 3 and codes == ["R004"] * 8 + ["R005"] and not Path("ckgen_generated").exists()

@@ -13,7 +13,7 @@ from ckgen.build.device_code import BACKENDS, device_code
 from ckgen.families.common.device.unit import Use
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.families.gemm.enums import Op
-from ckgen.families.gemm.heuristic import published_for
+from ckgen.families.gemm.heuristic import published_rules
 from ckgen.families.kernel_sets import OPS
 from ckgen.families.registry import make_instance
 from ckgen.families.rules import judge
@@ -43,7 +43,7 @@ def kind(instance: AnyInstance) -> tuple[Any, ...]:
 @cache
 def instances() -> tuple[AnyInstance, ...]:
     found: dict[tuple[Any, ...], AnyInstance] = {}
-    with patch("ckgen.families.gemm.family.heuristic_for", published_for):  # one of a kind is enough
+    with patch("ckgen.families.gemm.family.rules_for", published_rules):  # one of a kind is enough
         units = plan_of(targets=TARGETS, ops=frozenset(OPS)).units
     for unit in units:
         for instance in unit.instances:

@@ -13,6 +13,7 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.mxfp8_tables import MODULE as MXFP8
 from ckgen.families.grouped_gemm.deepgemm import MODULE as DEEPGEMM
 from ckgen.families.moe.robust import RULED_MODULES as MOE_RULES
+from ckgen.specs.archs import load_archs
 
 STUDY = ("qwen3_vl_32b", "qwen36_27b", "qwen3_vl_235b")
 
@@ -62,6 +63,11 @@ def test_every_leaf_is_a_kernel_measured_on_that_arch(all_rows: Rows) -> None:
             continue
         measured = {(row.library, row.kernel) for row in all_rows if (row.module, row.gfx) == (rule.module, rule.arch)}
         assert {(leaf.library, leaf.kernel) for leaf in rule.leaves} <= measured
+
+
+def test_a_rules_product_is_one_of_its_arch() -> None:
+    for rule in heuristics():
+        assert rule.sku in ("", *(sku.word for sku in load_archs()[rule.arch].skus))
 
 
 def test_a_rule_without_a_last_arm_may_not_answer() -> None:

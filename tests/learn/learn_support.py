@@ -26,10 +26,17 @@ def true_us(kernel: str, m: int, n: int, k: int, cores: int = 2) -> float:
 
 
 def write_journal(
-    path: Path, *, layers: tuple[tuple[int, int], ...] = LAYERS, cores: int = 2, spread: float = 0.0, code: str = "c0de"
+    path: Path,
+    *,
+    layers: tuple[tuple[int, int], ...] = LAYERS,
+    cores: int = 2,
+    spread: float = 0.0,
+    code: str = "c0de",
+    of: str = "x86_64_v4:{}",
 ) -> Path:
-    """Every candidate of every layer and M; selection takes the fourth kernel everywhere."""
-    target = f"x86_64_v4:{cores}"
+    """Every candidate of every layer and M, on the target of so many cores; selection takes the fourth kernel
+    everywhere."""
+    target = of.format(cores)
     header = Header(code, Environment("a made-up CPU", target, "", cores, (("ckgen", "0"),)))
     with Journal(path, header) as journal:
         for number, (n, k, m) in enumerate((n, k, m) for n, k in layers for m in LADDER):

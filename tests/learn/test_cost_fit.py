@@ -37,7 +37,7 @@ def evaluated(journal: Path, *words: str) -> Any:
 
 @pytest.fixture(scope="module")
 def figures(journal: Path) -> Any:
-    return evaluated(journal, "--folds", "6", "--drop", "20%", "--seeds", "5")
+    return evaluated(journal, "--folds", "6", "--drop", "20%", "--seeds", "2")
 
 
 def test_layers_never_seen_lose_little_and_less_than_by_any_plainer_way(figures: Any) -> None:
@@ -74,6 +74,22 @@ def test_a_fitted_rule_names_its_device_and_what_follows_each_kernel(journal: Pa
     assert rule.module == SIGNATURE and len(rule.nodes) > 1
     for leaf in range(len(rule.leaves)):
         assert len({one.kernel for one in rule.choices(leaf)}) == 4
+
+
+def test_a_rule_is_of_the_product_that_all_was_measured_on(tmp_path: Path) -> None:
+    its = write_journal(tmp_path / "its", layers=LAYERS[:3], of="x86_64_amx:{}:emeraldrapids")
+    other = write_journal(tmp_path / "other", layers=LAYERS[:3], of="x86_64_amx:{}", code="f00d")
+
+    def fitted(target: str, *journals: Path) -> Any:
+        words = (word for one in journals for word in ("--journal", str(one)))
+        return run("fit", SIGNATURE, "--target", target, *words)
+
+    document = fitted("x86_64_amx", its)
+    assert (document["archs"], document["sku"]) == (["x86_64_amx"], "emeraldrapids")
+    assert parse_rule(document, "x86_64_amx").sku == "emeraldrapids"
+    assert fitted("x86_64_amx:2:emeraldrapids", its, other) == document
+    both = fitted("x86_64_amx", its, other)
+    assert "sku" not in both and both["fitted"]["rows"] == 2 * document["fitted"]["rows"]
 
 
 def test_a_rule_has_no_answer_on_more_cores_than_were_timed(journal: Path) -> None:
@@ -115,6 +131,12 @@ def test_a_tree_splits_where_the_best_kernel_changes() -> None:
     assert chosen(grow(values, losses, 8, least=6)[-1], values)[5:7] == [0, 1]
     folds = [np.arange(12) % 3 == fold for fold in range(3)]
     assert right_size(values, losses, folds, 8, 1) == 2
+
+
+def test_a_tree_splits_where_two_splits_save_what_neither_does() -> None:
+    values = np.array([[24], [48], [64]] * 3, dtype=float)
+    losses = np.array([[0.1, 0.0], [0.0, 0.1], [0.1, 0.0]] * 3)
+    assert chosen(grow(values, losses, 8, least=1)[-1], values) == [1, 0, 1] * 3
 
 
 def test_few_kernels_are_enough_where_the_others_add_little() -> None:

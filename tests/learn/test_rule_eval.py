@@ -73,9 +73,9 @@ def test_a_shipped_rule_is_what_its_tables_and_growth_give(tmp_path: Path) -> No
 def test_every_shipped_tree_is_small() -> None:
     for file in (FOLDER / "learned").glob("*.json"):
         data = json.loads(file.read_text())
-        subject = subject_of(data)
-        rule = heuristic_for(subject, file.stem.removesuffix(f"_{subject}"))
-        assert rule is not None and len(rule.nodes) < 64
+        subject, sku = subject_of(data), data.get("sku", "")
+        rule = heuristic_for(subject, file.stem.removesuffix(f"_{subject}").removesuffix(f"_{sku}"), sku)
+        assert rule is not None and rule.sku == sku and len(rule.nodes) < 64
         assert data["fitted"]["rows"] >= (300 if "files" in data["fitted"] else 100)
 
 

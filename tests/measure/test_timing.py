@@ -107,6 +107,12 @@ def test_what_is_hopeless_is_for_the_effort_to_say(clock: Clock) -> None:
     assert {name: len(sample.seconds) for name, sample in found.items()} == {"ours": 3, "slow": 3, "slower": 1}
 
 
+def test_what_is_far_behind_is_timed_three_times(clock: Clock) -> None:
+    bodies = {name: clock.body(name, seconds) for name, seconds in (("ours", 1.0), ("near", 1.4), ("behind", 1.5))}
+    found = interleaved(bodies, Effort(1000.0, 5, 5, 0.0, 0.0, behind=1.5))
+    assert {name: len(sample.seconds) for name, sample in found.items()} == {"ours": 5, "near": 5, "behind": 3}
+
+
 def test_samples_beyond_the_shortest_by_more_than_the_effort_says_are_taken_again(clock: Clock) -> None:
     """Nothing says that they were disturbed but that they last longer; a median of all would lie between both kinds."""
     seconds = (1.0, 1.5, 1.05, 1.5)

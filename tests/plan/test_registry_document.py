@@ -144,7 +144,7 @@ def unit(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def heuristic(module: str, *leaves: int) -> dict[str, Any]:
-    return {"arch": "gfx942", "module": module, "leaves": list(leaves)}
+    return {"arch": "gfx942", "sku": "", "module": module, "leaves": list(leaves)}
 
 
 def first(document: dict[str, Any]) -> dict[str, Any]:

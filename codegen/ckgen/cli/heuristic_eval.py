@@ -101,7 +101,7 @@ def _ways(found: Measurements, rules: Rules | None, params: Mapping[str, Any]) -
         ways[f"fitted, {params['folds']} folds"] = cross_validated(rules)
     if rules is not None and len({one.asked.cu_num for one in rows}) > 1:
         ways["fitted, other CUs"] = across_counts(rows, found.subject, found.arch, growth_of(params))
-    shipped, published = heuristic_for(found.subject, found.arch), published_for(found.subject, found.arch)
+    shipped, published = heuristic_for(found.subject, found.arch, found.sku), published_for(found.subject, found.arch)
     if shipped is not None and shipped != published:
         ways["shipped rule"] = ruled(shipped)
     if published is not None:

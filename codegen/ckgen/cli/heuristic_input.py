@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_ARCH = "The arch, such as gfx942, or native; with a count as in gfx942:80 only what was measured on so many CUs."
+_ARCH = (
+    "The arch, such as gfx942, or native; with a count as in gfx942:80, or a product as in sm_90a:132:h200, only what "
+    "was measured there."
+)
 _TABLES = "Tables or folders of them; may be repeated.  [default: the shipped ones]"
 _JOURNAL = "Journals of `ckgen tune --exhaustive` in place of tables, of a signature; may be repeated."
 _LIBRARY = "Only winners of this library, such as ck: tables differ in what was tried."
@@ -33,6 +36,13 @@ class Measurements:
     arch: str
     rows: tuple[Example, ...]
     twice: tuple[tuple[Example, Example], ...] = ()
+
+    @property
+    def sku(self) -> str:
+        """The product that all of it was measured on; empty where there are several, or none is told."""
+        from ckgen.learn.rule_file import product_of
+
+        return product_of(self.rows)
 
     @property
     def is_timed(self) -> bool:
@@ -80,16 +90,33 @@ def growth_of(params: Mapping[str, Any]) -> Growth:
     return Growth(params["leaves"], params["least"], params["unsure"])
 
 
-def arch_of(text: str) -> tuple[str, int | None]:
-    """The arch's name, and the count where one is told; UsageError for what is none."""
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """Of an arch those with that count and of that product, where they are told."""
+
+    gfx: str
+    cu_num: int | None = None
+    sku: str = ""
+
+    def holds(self, one: Example) -> bool:
+        """Whether it was measured there."""
+        return self.cu_num in (None, one.asked.cu_num) and self.sku in ("", one.sku)
+
+
+def arch_of(text: str) -> Devices:
+    """What --arch says, where `native` is this CPU's level and product; UsageError for what means nothing."""
     from ckgen.specs.archs import load_arch
     from ckgen.specs.native import own_cpu
 
-    name, colon, count = text.partition(":")
-    if colon and not (count.isdecimal() and int(count)):
-        raise UsageError(f"--arch: '{text}' is not GFX or GFX:CUS")
-    gfx = own_cpu().gfx if name == "native" else load_arch(name).name
-    return gfx, int(count) if colon else None
+    name, *more = text.split(":")
+    count, sku, *_ = [*more, "", ""]
+    if len(more) > 2 or (more and not (count.isdecimal() and int(count))):
+        raise UsageError(f"--arch: '{text}' is not GFX, GFX:CUS or GFX:CUS:PRODUCT")
+    own = own_cpu() if name == "native" else None
+    arch = load_arch(own.gfx if own is not None else name)
+    if sku and sku not in arch.words_with(int(count)):
+        raise UsageError(f"--arch: {sku} is no product of {arch.name} with {count} CUs")
+    return Devices(arch.name, int(count) if more else None, sku or (own.sku if own is not None else ""))
 
 
 def measurements(params: Mapping[str, Any]) -> Measurements:
@@ -98,18 +125,18 @@ def measurements(params: Mapping[str, Any]) -> Measurements:
     InputError for wrong tables and journals; UsageError for an unknown arch, module or signature, or where none is
     left.
     """
-    arch, cu_num = arch_of(params["arch"])
+    asked = arch_of(params["arch"])
     if params["journals"] and params["tables"]:
         raise UsageError("give --tables or --journal, not both: journals know what losers cost")
-    found = _of_journals(params, arch) if params["journals"] else _of_tables(params, arch)
-    rows = tuple(one for one in found.rows if cu_num in (None, one.asked.cu_num))
+    found = _of_journals(params, asked.gfx) if params["journals"] else _of_tables(params, asked.gfx)
+    rows = tuple(filter(asked.holds, found.rows))
     kept = tuple(one for one in rows if params["library"] in ("", one.winner.library))
     if not kept:
         libraries = ", ".join(sorted({one.winner.library for one in rows}))
         where = "journals" if params["journals"] else "tables"
         why = f"their winners are of {libraries}" if rows else "see `ckgen tables stats`"
         raise UsageError(f"no row of {params['module']} on {params['arch']} is selected in these {where}: {why}")
-    return Measurements(found.subject, arch, kept, found.twice)
+    return Measurements(found.subject, found.arch, kept, found.twice)
 
 
 def _of_tables(params: Mapping[str, Any], arch: str) -> Measurements:

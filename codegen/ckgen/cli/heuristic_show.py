@@ -25,21 +25,29 @@ def command(**params: Any) -> int:
     from ckgen.families.gemm.heuristic import heuristic_for
     from ckgen.specs.archs import load_arch
 
-    name, count = arch_of(params["arch"])
-    arch = load_arch(name)
-    rule = heuristic_for(params["module"], arch.name)
+    device = arch_of(params["arch"])
+    arch = load_arch(device.gfx)
+    rule = heuristic_for(params["module"], arch.name, device.sku)
     if rule is None:
-        raise UsageError(f"no rule of {params['module']!r} on {arch.name} ships")
+        raise UsageError(_none_ships(params["module"], arch.name))
     if params["shape"]:
-        asked = _asked(params["shape"], params["cu"] or count or arch.default_cu_num)
+        asked = _asked(params["shape"], params["cu"] or device.cu_num or arch.default_cu_num)
         lines = list(_way(rule, asked))
     else:
         lines = list(_lines(rule, 0 if rule.nodes else ~0, ""))
     if params["as_json"]:
-        show_json({"module": rule.module, "arch": arch.name, "lines": lines})
+        show_json({"module": rule.module, "arch": arch.name, "sku": rule.sku, "lines": lines})
     else:
         show("\n".join(lines))
     return 0
+
+
+def _none_ships(module: str, arch: str) -> str:
+    from ckgen.families.gemm.heuristic import rules_for
+
+    skus = [rule.sku for rule in rules_for(module, arch)]
+    known = f"; of products: {', '.join(f'{arch}:CUS:{sku}' for sku in skus)}" if skus else ""
+    return f"no rule of {module!r} on {arch} ships{known}"
 
 
 def _asked(text: str, cu_num: int) -> Asked:

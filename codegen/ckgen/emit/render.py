@@ -17,7 +17,7 @@ from ckgen.families.registry import family_of
 from ckgen.plan.model import AnyUnit, GenerationPlan
 from ckgen.version import __version__
 
-RUNTIME_ABI = 21
+RUNTIME_ABI = 22
 """CKGEN_RUNTIME_ABI of ckgen/library.hpp that the templates are written for."""
 
 _COMPARISONS = {"<=": "le", "<": "lt", "==": "eq"}
@@ -185,9 +185,12 @@ def _heuristic_view(heuristic: HeuristicPlan, numbers: Sequence[str]) -> dict[st
     rule = heuristic.rule
     built = [(at, index) for at, index in enumerate(heuristic.leaves) if index is not None]
     places = {at: place for place, (at, _) in enumerate(built)}
+    device = tuple(filter(None, (rule.arch, rule.sku)))
     return {
         "arch": cpp.identifier(heuristic.arch),
-        "name": cpp.identifier(f"{rule.arch}_{rule.module}"),
+        "sku": rule.sku,
+        "symbol": cpp.identifier("_".join(device)),
+        "name": cpp.identifier("_".join((*device, rule.module))),
         "leaves": [{"instance": numbers[index], "k_batch": rule.leaves[at].k_batch} for at, index in built],
         "nodes": [
             {

@@ -33,7 +33,7 @@ class Example:
     """A measured problem and the kernel that won it; `us` is None where the table does not tell.
 
     `file` is the table or the device that it is of. `costs` are those of all candidates and `selected` what selection
-    took as the library stood, both of journals alone.
+    took as the library stood, both of journals alone. `sku`: the product that it was measured on, where that is told.
     """
 
     asked: Asked
@@ -43,6 +43,7 @@ class Example:
     file: str
     costs: Mapping[Leaf, Cost] = field(default_factory=dict)
     selected: Leaf | None = None
+    sku: str = ""
 
     @property
     def group(self) -> tuple[int, int, int]:
@@ -86,7 +87,7 @@ def rows_of(plan: GenerationPlan, module: str, arch: str) -> Rows:
             shape = row.shape
             asked = Asked(shape.m, shape.n, shape.k, shape.m, row.target.cu_num)
             winner = Leaf(row.library, row.kernel, max(row.k_batch or 1, 1))
-            example = Example(asked, max(shape.batch or 1, 1), winner, row.us, file.display)
+            example = Example(asked, max(shape.batch or 1, 1), winner, row.us, file.display, sku=row.target.sku)
             if fate is FateKind.SELECTED:
                 selected.append(example)
             same = known[row.target, shape, row.discriminators]

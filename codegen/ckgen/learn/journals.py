@@ -58,7 +58,7 @@ def _example(
     winner = min(costs, key=lambda leaf: (costs[leaf].us, leaf))
     asked = Asked(case.m, case.n, case.k, case.m, target.cu_num)
     taken = leaf_of(selected) if selected is not None else None
-    return Example(asked, case.entries, winner, costs[winner].us, device, costs, taken)
+    return Example(asked, case.entries, winner, costs[winner].us, device, costs, taken, target.sku)
 
 
 def _error(measured: Measured) -> float:

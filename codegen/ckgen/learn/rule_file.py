@@ -22,7 +22,7 @@ def rule_document(
     subject: str, arch: str, learned: Fitted, rows: Sequence[Example], growth: Growth, provenance: Mapping[str, Any]
 ) -> dict[str, Any]:
     """As parse_rule reads it, with its provenance: of a module for the arch's family, of a signature for the archs that
-    run the kernels that were timed."""
+    run the kernels that were timed. Of the product alone that all rows are of."""
     fitted = {
         "rows": len(rows),
         "layers": len({one.group for one in rows}),
@@ -31,14 +31,22 @@ def rule_document(
         **provenance,
         "growth": asdict(growth),
     }
+    of: dict[str, Any]
+    if sku := product_of(rows):
+        of = {"archs": [arch], "sku": sku}
+    elif rows[0].costs:
+        of = {"archs": list(archs_of(subject, arch))}
+    else:
+        of = {"families": [load_arch(arch).family]}
     if rows[0].costs:
-        return {
-            "archs": list(archs_of(subject, arch)),
-            "signature": subject,
-            "fitted": fitted,
-            **_measured_only(learned, rows),
-        }
-    return {"families": [load_arch(arch).family], "module": subject, "fitted": fitted, **learned}
+        return {**of, "signature": subject, "fitted": fitted, **_measured_only(learned, rows)}
+    return {**of, "module": subject, "fitted": fitted, **learned}
+
+
+def product_of(rows: Sequence[Example]) -> str:
+    """The one that all rows were measured on; empty where they differ or one does not tell."""
+    found = {one.sku for one in rows}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _measured_only(learned: Fitted, rows: Sequence[Example]) -> Fitted:

@@ -27,6 +27,8 @@ _DISTURBED = 0.01
 """A sample of which threads waited a larger part for a CPU is disturbed."""
 _FURTHER = 4
 """So many times as many rounds are made, while samples are disturbed."""
+_OF_ALL = 3
+"""Rounds after which bodies that are far behind are left out."""
 _SEED = 1
 """Of the orders of rounds, which are the same in every run."""
 _LEAST = 1e-9
@@ -135,6 +137,8 @@ def interleaved(
     turns, order = [name for name in bodies if name not in slow], Random(_SEED)
     began = time.perf_counter()
     for done in range(_FURTHER * effort.most):
+        if done == _OF_ALL and effort.behind:
+            turns = _ahead({name: times[name].kept(1).median for name in turns}, effort.behind)
         clear = min(len(times[name].clear) for name in turns)
         still = clear >= effort.least and all(times[name].kept(1).doubt <= effort.still for name in turns)
         taken = time.perf_counter() - began
@@ -149,6 +153,12 @@ def interleaved(
             times[name].every.append(_take(bodies[name], calls[name], counts[name], effort))
             time.sleep(bodies[name].rest)
     return {name: found.kept(effort.least) for name, found in times.items()}
+
+
+def _ahead(medians: Mapping[str, float], behind: float) -> list[str]:
+    """Bodies that take less than so many times as long as the fastest."""
+    most = behind * min(medians.values(), default=0.0)
+    return [name for name, seconds in medians.items() if seconds < most]
 
 
 def _take(body: Body, calls: cycle[Callable[[], object]], count: int, effort: Effort) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.common.decision_rule import DecisionRule, Leaf
+from ckgen.families.common.decision_rule import DecisionRule, Leaf, in_order
 from ckgen.families.common.set_document import AnyCandidate
 from ckgen.families.common.signature import Signature, of_flavour
 from ckgen.families.kernel_sets import SHIPPED, read_kernel_set, shipped_name, shipped_set
@@ -113,11 +113,13 @@ def heuristics_for(
 
     One serves a signature that all of these kernels are legal for, or has all of them as `defaults` where its family
     says that rules choose among these. What filters and profiles leave out gives way to the next choice of its leaf.
+    Those of single products are there where one of these or no product is asked for, and come first.
     """
     found = []
-    for arch in sorted({target.gfx for target in targets}):
-        rule = _rule_of(signature, module, arch)
-        if rule is None or not of_flavour(signature, archs[arch].fp8_flavour):
+    asked = sorted({target.gfx for target in targets})
+    for rule in (rule for arch in asked for rule in _rules_of(signature, module, arch)):
+        arch = rule.arch
+        if not any(map(rule.concerns, targets)) or not of_flavour(signature, archs[arch].fp8_flavour):
             continue
         kernels = _choices(rule, signature)
         leaves = [kernels[leaf] for leaf in rule.leaves]
@@ -142,10 +144,11 @@ def heuristics_for(
     return tuple(found)
 
 
-def _rule_of(signature: Signature, module: str, arch: str) -> DecisionRule | None:
-    """The signature's own before its module's."""
+def _rules_of(signature: Signature, module: str, arch: str) -> tuple[DecisionRule, ...]:
+    """Of a product the signature's own in place of its module's."""
     family = family_of(signature)
-    return family.rule(signature.canonical(), arch) or family.rule(family.ruled_module(signature, module), arch)
+    subjects = family.ruled_module(signature, module), signature.canonical()
+    return in_order({rule.sku: rule for subject in subjects for rule in family.rules(subject, arch)}.values())
 
 
 @cache
@@ -165,7 +168,7 @@ def _kernel_of(rule: DecisionRule, leaf: Leaf, signature: Signature) -> Kernel:
     family = family_of(signature)
     kernel = family.leaf(rule, leaf, signature)
     if kernel is None:
-        raise ValueError(f"heuristics/{rule.arch}_{rule.module}.json: '{leaf.kernel}' does not parse")
+        raise ValueError(f"the rule of {rule.module} on {rule.arch}: '{leaf.kernel}' does not parse")
     is_named = not family.rules_choose_defaults and rule.module != signature.canonical()
     return Kernel(kernel.config, leaf.kernel if is_named else "", (rule.arch,))
 

@@ -16,7 +16,7 @@ from ckgen.model.fields import encode, json_schema
 from ckgen.model.target import Target
 from ckgen.plan.model import AnyInstance, AnyUnit, GenerationPlan
 
-SCHEMA = "ckgen.registry/2"
+SCHEMA = "ckgen.registry/3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class UnitForm:
         return tuple(backend for backend in Backend if backend in known)
 
 
-HEURISTIC_KEYS = ("arch", "module", "leaves")
+HEURISTIC_KEYS = ("arch", "sku", "module", "leaves")
 TABLE_KEYS = ("target", "selected", "external")
 SELECTED_KEYS = ("shape", "instance", "k_batch")
 EXTERNAL_KEYS = ("shape", "library", "kernel")
@@ -134,7 +134,10 @@ def _unit_schema(form: UnitForm) -> dict[str, Any]:
         "signature": json_schema(form.signature),
         "instances": {"type": "array", "items": _closed({key: instance[key] for key in form.instance_keys})},
         "defaults": {"type": "object", "additionalProperties": indices},
-        "heuristics": {"type": "array", "items": _closed({"arch": text, "module": text, "leaves": leaves})},
+        "heuristics": {
+            "type": "array",
+            "items": _closed({"arch": text, "sku": text, "module": text, "leaves": leaves}),
+        },
         "tables": {"oneOf": [text, {"type": "array", "items": _table_schema(form)}]},
     }
     return {key: members[key] for key in form.unit_keys}
@@ -158,7 +161,8 @@ def _unit(unit: AnyUnit, first: dict[tuple[int, ...], str]) -> dict[str, Any]:
         "instances": [_instance(form, instance) for instance in unit.instances],
         "defaults": {arch: list(indices) for arch, indices in unit.defaults.items()},
         "heuristics": [
-            {"arch": found.arch, "module": found.rule.module, "leaves": list(found.leaves)} for found in unit.heuristics
+            {"arch": found.arch, "sku": found.rule.sku, "module": found.rule.module, "leaves": list(found.leaves)}
+            for found in unit.heuristics
         ],
         "tables": _tables(form, unit, first),
     }

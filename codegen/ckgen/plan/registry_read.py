@@ -115,9 +115,11 @@ class _RegistryReader(TableReader):
     def _heuristic(self, value: Any, family: AnyFamily, at: Place, instances: Instances) -> HeuristicPlan | None:
         if not self.has_keys(value, HEURISTIC_KEYS, at):
             return None
-        rule = family.rule(str(value["module"]), str(value["arch"]))
+        rules = family.rules(str(value["module"]), str(value["arch"]))
+        rule = next((one for one in rules if one.sku == value["sku"]), None)
         if rule is None:
-            self.say("R005", at, f"no decision rule for {shown(value['module'])} on {shown(value['arch'])} ships")
+            device = ":".join(filter(None, (str(value["arch"]), str(value["sku"]))))
+            self.say("R005", at, f"no decision rule for {shown(value['module'])} on {shown(device)} ships")
             return None
         place = (*at, "leaves")
         leaves: tuple[int | None, ...] | None = self.decoded(tuple[int | None, ...], value["leaves"], place)

@@ -194,7 +194,7 @@ def _why_absent(query: Query, tier: Tier) -> str:
     if unit is None:
         return "no instance of this signature"
     if tier is Tier.HEURISTIC:
-        ruled = any(heuristic.arch == gfx for heuristic in unit.heuristics)
+        ruled = any(heuristic.rule.is_for(query.target) for heuristic in unit.heuristics)
         return "the decision rule leads to no kernel" if ruled else f"no decision rule on {gfx}"
     if tier is Tier.PREDICTED:
         return "no predicted kernel takes it" if unit.predicted.get(gfx) else f"no predicted times on {gfx}"

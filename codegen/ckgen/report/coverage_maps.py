@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ckgen.families.common.decision_rule import DecisionRule
 from ckgen.families.common.query import AnyUnit
 from ckgen.families.common.unit import Measured
 from ckgen.families.registry import family_of
@@ -100,10 +101,10 @@ class Map:
 
 @dataclass(slots=True)
 class Chosen:
-    """What problems of maps choose: Configs by signature, and the archs whose decision rules answered."""
+    """What problems of maps choose: Configs by signature, and the targets on which decision rules answered."""
 
     configs: dict[Any, set[Config]] = field(default_factory=dict)
-    rules: set[tuple[Any, str]] = field(default_factory=set)
+    rules: set[tuple[Any, Target]] = field(default_factory=set)
 
     def add(self, signature: Any, config: Config) -> None:
         """A Config that answers a problem of a signature."""
@@ -180,7 +181,7 @@ def _cell(
         if found.instance is not None:
             chosen.add(signature, found.instance.config)
         if found.tier is Tier.HEURISTIC:
-            chosen.rules.add((signature, target.gfx))
+            chosen.rules.add((signature, target))
     return Cell(work, {tier: tiers[tier] for tier in Tier if tier in tiers}, tuple(gaps), layers)
 
 
@@ -193,34 +194,43 @@ def _add_rows(one: Map, chosen: Chosen) -> None:
     for other in one.alike:
         for config in chosen.configs.get(one.unit.signature, ()):
             chosen.add(other.signature, config)
-        if (one.unit.signature, one.target.gfx) in chosen.rules:
-            chosen.rules.add((other.signature, one.target.gfx))
+        if (one.unit.signature, one.target) in chosen.rules:
+            chosen.rules.add((other.signature, one.target))
 
 
 def never_chosen(maps: Iterable[Map], chosen: Chosen) -> list[tuple[Any, str]]:
     """The instances of the maps' signatures that no row and no problem chooses, each with where it is from.
 
-    A decision rule that answers anything needs all of its leaves. Stream-K is for callers who ask for it, and no map
-    does: it is passed over.
+    A decision rule that answers anything needs all of its leaves, and so does one of a product that no map is of.
+    Stream-K is for callers who ask for it, and no map does: it is passed over.
     """
     units = {unit.name: unit for one in maps for unit in (one.unit, *one.alike)}
-    archs: dict[str, set[str]] = {}
+    targets: dict[str, set[Target]] = {}
     for one in maps:
         for unit in (one.unit, *one.alike):
-            archs.setdefault(unit.name, set()).add(one.target.gfx)
+            targets.setdefault(unit.name, set()).add(one.target)
     found = []
     for name, unit in sorted(units.items()):
         needed = chosen.configs.get(unit.signature, set())
+        archs = {target.gfx for target in targets[name]}
         leaves = {
-            leaf for rule in unit.heuristics if (unit.signature, rule.arch) in chosen.rules for leaf in rule.leaves
+            leaf
+            for plan in unit.heuristics
+            if _is_needed(plan.rule, unit.signature, targets[name], chosen)
+            for leaf in plan.leaves
         }
         for number, instance in enumerate(unit.instances):
             is_needed = number in leaves or instance.config in needed
             is_asked_for = family_of(unit.signature).word_of(instance.config) == "stream_k"
-            if is_needed or is_asked_for or not archs[name] & {*instance.archs}:
+            if is_needed or is_asked_for or not archs & {*instance.archs}:
                 continue
             found.append((instance, _source(unit, number)))
     return found
+
+
+def _is_needed(rule: DecisionRule, signature: Any, targets: Iterable[Target], chosen: Chosen) -> bool:
+    asked = [target for target in targets if rule.is_for(target)]
+    return not asked or any((signature, target) in chosen.rules for target in asked)
 
 
 def _source(unit: AnyUnit, number: int) -> str:

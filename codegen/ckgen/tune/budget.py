@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from ckgen.measure.model import Effort
-from ckgen.tune.search import CONFIRM, NAMES, Rung
+from ckgen.tune.search import CONFIRM, EVERY, NAMES, Rung
 
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
@@ -79,11 +79,13 @@ class Budget:
 
     def of_rung(self, rung: Rung, share: float | None) -> Effort:
         """The rung's effort within a problem's share."""
+        effort = EVERY if self._is_exhaustive else rung.effort
         if share is None:
-            return rung.effort
+            return effort
         part = share * (1.0 if self._is_exhaustive else _PART[rung.name])
-        limit = max(share * _BEGUN, _LEAST)
-        return replace(rung.effort, seconds=min(rung.effort.seconds, part), limit=limit, ends=self._to_end())
+        return replace(
+            effort, seconds=min(effort.seconds, part), limit=max(share * _BEGUN, _LEAST), ends=self._to_end()
+        )
 
     def of_turn(self) -> Effort:
         """That of a further turn within all that is left."""

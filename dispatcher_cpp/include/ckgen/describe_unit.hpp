@@ -165,15 +165,17 @@ constexpr InstanceWords instance(const char* name, std::uint64_t id, const Signa
 constexpr std::int16_t leaf(std::int16_t index) noexcept {
   return static_cast<std::int16_t>(~index);
 }
-/// A decision rule; without nodes its one leaf answers always. Arrays must be of static storage.
+/// A decision rule, of one product where that is named; without nodes its one leaf answers always. Arrays must be of
+/// static storage.
 template <std::size_t Leaves>
-constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves)[Leaves]) noexcept {
-  return {name, arch, leaves, Leaves, nullptr, 0};
+constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves)[Leaves],
+                              const char* sku = nullptr) noexcept {
+  return {name, arch, leaves, Leaves, nullptr, 0, sku};
 }
 template <std::size_t Leaves, std::size_t Nodes>
 constexpr Heuristic heuristic(const char* name, Arch arch, const Choice (&leaves)[Leaves],
-                              const DecisionNode (&nodes)[Nodes]) noexcept {
-  return {name, arch, leaves, Leaves, nodes, Nodes};
+                              const DecisionNode (&nodes)[Nodes], const char* sku = nullptr) noexcept {
+  return {name, arch, leaves, Leaves, nodes, Nodes, sku};
 }
 template <std::size_t Count>
 constexpr Defaults defaults_on(Arch arch, const std::uint16_t (&instances)[Count]) noexcept {

@@ -7,7 +7,7 @@
 #include <ckgen/lookup.hpp>
 
 /// Raised whenever the layout of generated constants changes.
-#define CKGEN_RUNTIME_ABI 21
+#define CKGEN_RUNTIME_ABI 22
 
 namespace ckgen {
 inline namespace v1 {
@@ -35,7 +35,8 @@ struct DecisionNode {
 inline constexpr std::int16_t no_leaf = INT16_MIN;
 
 /// A decision rule for one (signature, arch): its leaves are instances of the same unit. The first node is the root;
-/// without any the first leaf answers.
+/// without any the first leaf answers. With a sku, the third part of a target, it answers that product alone and is
+/// asked before one without.
 struct Heuristic {
   const char* name;
   Arch arch;
@@ -43,6 +44,7 @@ struct Heuristic {
   std::uint32_t leaf_count;
   const DecisionNode* nodes;
   std::uint32_t node_count;
+  const char* sku = nullptr;
 };
 
 /// What an instance asks of a compute unit, by which its time is predicted, in ticks of 1/256 clock.

@@ -6,6 +6,7 @@
 #include "src/operation/target_text.hpp"
 #include "src/select/ladder.hpp"
 #include "src/select/query.hpp"
+#include "src/select/walk_heuristics.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
@@ -113,6 +114,14 @@ std::string no_other_cu(const Query& q, const Entry* entry) {
   return "no rows that can run for " + group_text(q) + " at " + counts + " CUs";
 }
 
+bool is_ruled(const Query& q, const Entry* entry) noexcept {
+  for (std::uint32_t i = entry != nullptr ? entry->heuristic_begin : 0; entry != nullptr && i < entry->heuristic_end;
+       ++i) {
+    if (is_for(*q.index.heuristic(i).heuristic, q)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string why_absent(const Query& q, Tier tier) {
@@ -129,9 +138,8 @@ std::string why_absent(const Query& q, Tier tier) {
                : "no predicted times on " + std::string(arch_name(q.arch));
   if (tier == Tier::default_) return "none on " + std::string(arch_name(q.arch));
   if (tier != Tier::heuristic) return no_rung(q, entry, tier);
-  return entry != nullptr && entry->heuristic_begin != entry->heuristic_end
-             ? "the decision rule leads to no kernel"
-             : "no decision rule on " + std::string(arch_name(q.arch));
+  return is_ruled(q, entry) ? "the decision rule leads to no kernel"
+                            : "no decision rule on " + std::string(arch_name(q.arch));
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -59,6 +59,8 @@ void Index::add_entry(const RegistryState& state, const Signature& signature, Ar
       if (unit.heuristics[h].arch == arch) heuristics_.push_back({&unit.heuristics[h], ref.instance_base});
     }
   }
+  std::stable_partition(heuristics_.begin() + entry.heuristic_begin, heuristics_.end(),
+                        [](const HeuristicRef& one) { return one.heuristic->sku != nullptr; });
   std::stable_sort(tables_.begin() + entry.table_begin, tables_.end(),
                    [](const TableRef& x, const TableRef& y) { return x.cu_num < y.cu_num; });
   add_defaults(state, signature, arch);

@@ -50,9 +50,9 @@ struct WorkRef {
 /// Everything known of one (signature, arch): ranges of the Index's arrays.
 struct Entry {
   std::uint64_t key;
-  std::uint32_t table_begin, table_end;  // ascending by CU count
-  std::uint32_t heuristic_begin, heuristic_end;
-  std::uint32_t default_begin, default_end;  // registry indices of instances, in order of preference
+  std::uint32_t table_begin, table_end;          // ascending by CU count
+  std::uint32_t heuristic_begin, heuristic_end;  // those of single products first
+  std::uint32_t default_begin, default_end;      // registry indices of instances, in order of preference
   std::uint32_t own_table_begin, own_table_end;
   std::uint32_t note_begin;                      // of defaults, where the operation keeps some
   std::uint32_t predicted_begin, predicted_end;  // none beside an instance of a user's, which has no work

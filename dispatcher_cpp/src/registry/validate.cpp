@@ -73,6 +73,11 @@ const char* op_flaw(const SignatureUnit& unit) noexcept {
 /// Nodes lead to later ones only, so that every walk ends.
 const char* heuristic_flaw(const Heuristic& rule, std::uint32_t instance_count) noexcept {
   if (rule.leaf_count == 0) return "a decision rule has no leaf";
+  const auto is_its_product = [&](const ProductInfo& one) {
+    return one.arch == rule.arch && rule.sku == std::string_view(one.sku);
+  };
+  if (rule.sku != nullptr && std::none_of(std::begin(product_table), std::end(product_table), is_its_product))
+    return "a decision rule is of a product that is not known with its arch";
   for (std::uint32_t i = 0; i < rule.leaf_count; ++i) {
     if (rule.leaves[i].instance >= instance_count) return "a leaf points outside the instances";
     if (rule.leaves[i].k_batch == 0) return "a leaf splits by 0";

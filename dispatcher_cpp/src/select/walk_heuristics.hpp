@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <string_view>
+
+#include <ckgen/product_data.hpp>
 
 #include "src/operation/cost.hpp"
 #include "src/select/walk_offer.hpp"
@@ -49,6 +52,11 @@ inline bool holds(const Condition& c, const Query& q) noexcept {
   return false;
 }
 
+/// Whether the device is of the product that the rule is of, if it is of one.
+inline bool is_for(const Heuristic& rule, const Query& q) noexcept {
+  return rule.sku == nullptr || rule.sku == std::string_view(product_sku(q.product));
+}
+
 /// The leaf that answers; null where the rule has no answer.
 inline const Choice* leaf_of(const Heuristic& rule, const Query& q) noexcept {
   if (rule.node_count == 0) return &rule.leaves[0];
@@ -62,7 +70,7 @@ template <class Sink>
 [[gnu::noinline]] bool from_heuristics(const Walk<Sink>& w) noexcept(kNoThrow<Sink>) {
   for (std::uint32_t i = w.entry->heuristic_begin; i < w.entry->heuristic_end; ++i) {
     const HeuristicRef& ref = w.q.index.heuristic(i);
-    const Choice* leaf = leaf_of(*ref.heuristic, w.q);
+    const Choice* leaf = is_for(*ref.heuristic, w.q) ? leaf_of(*ref.heuristic, w.q) : nullptr;
     if (leaf == nullptr) continue;
     const std::uint32_t instance = ref.instance_base + leaf->instance;
     if (w.offer(Tier::heuristic, instance, leaf->k_batch, 0)) return true;

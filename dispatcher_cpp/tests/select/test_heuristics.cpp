@@ -114,6 +114,59 @@ TEST(Heuristics, CountTilesWavesAndTheirShares) {
   EXPECT_EQ(answer(16 * 16 + 1, 31), "none");  // 17 of 20
 }
 
+// A product's rule stands behind that of all, and has no answer from M = 3 on.
+constexpr Choice of_product[] = {{0, 1}};
+constexpr DecisionNode product_nodes[] = {{{Feature::m, Compare::lt, 3}, leaf(0), no_leaf}};
+constexpr Heuristic on_products[] = {heuristic("all", Arch::gfx942, always),
+                                     heuristic("one", Arch::gfx942, of_product, product_nodes, "mi325x")};
+constexpr SignatureUnit product_unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, on_products, 2, nullptr, 0};
+constexpr SignatureUnit own_unit{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, &on_products[1], 1, nullptr, 0};
+
+TEST(Heuristics, OfAProductAnswerItAloneAndFirst) {
+  const SignatureUnit* const units_of_all[] = {&product_unit};
+  const Library made{"products", CKGEN_RUNTIME_ABI, 0x9b, units_of_all, 1};
+  Registry registry;
+  ASSERT_TRUE(registry.add(made).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto answer = [&](const char* device, std::int64_t m) {
+    const Selection s = dispatcher.select(tiny::problem(m, 1, 1), Device::simulated(device));
+    return std::string(registry.instance(s.instance).name);
+  };
+  EXPECT_EQ(answer("gfx942:304:mi325x", 2), "first");
+  EXPECT_EQ(answer("gfx942:38:mi325x", 2), "first");
+  EXPECT_EQ(answer("gfx942:304:mi325x", 3), "other");
+  EXPECT_EQ(answer("gfx942:304:mi300x", 2), "other");
+  EXPECT_EQ(answer("gfx942:304", 2), "other");
+}
+
+TEST(Heuristics, OfAnotherProductAreNone) {
+  const SignatureUnit* const units_of_one[] = {&own_unit};
+  const Library made{"own", CKGEN_RUNTIME_ABI, 0x9c, units_of_one, 1};
+  Registry registry;
+  ASSERT_TRUE(registry.add(made).ok());
+  const Dispatcher dispatcher{registry, DispatcherOptions{}};
+  const auto says = [&](const char* device, const char* text) {
+    return dispatcher.explain(tiny::problem(3, 1, 1), Device::simulated(device)).find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(says("gfx942:304", "no decision rule on gfx942"));
+  EXPECT_TRUE(says("gfx942:304:mi325x", "the decision rule leads to no kernel"));
+}
+
+TEST(Heuristics, OfAProductThatItsArchDoesNotHaveAreRefused) {
+  constexpr auto refused = [](const char* sku) {
+    const Heuristic rules[] = {heuristic("named", Arch::gfx942, always, sku)};
+    const SignatureUnit of{"gemm_fp16_rcr", tiny::fp16, instances, 4, nullptr, 0, rules, 1, nullptr, 0};
+    const SignatureUnit* const all[] = {&of};
+    const Library made{"named", CKGEN_RUNTIME_ABI, 0x9d, all, 1};
+    Registry registry;
+    return !registry.add(made).ok();
+  };
+  EXPECT_FALSE(refused(nullptr));
+  EXPECT_FALSE(refused("mi325x"));
+  EXPECT_TRUE(refused("emeraldrapids"));
+  EXPECT_TRUE(refused(""));
+}
+
 TEST(Heuristics, ThatLeadBackOrNowhereAreRefused) {
   constexpr auto refused = [](std::int16_t then, std::int16_t otherwise) {
     const DecisionNode back[] = {{{Feature::m, Compare::le, 1}, 1, leaf(0)},

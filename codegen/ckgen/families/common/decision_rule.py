@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from ckgen.model.hash_once import HashOnce, hash_once
+from ckgen.model.target import Target
 
 _CONDITION = re.compile(
     r"(?P<feature>[A-Z]+)(?:\((?P<m>[0-9]+)(?:x(?P<n>[0-9]+))?\))? (?P<comparison><=|<|==) (?P<limit>[0-9]+)"
@@ -151,7 +152,8 @@ class DecisionRule(HashOnce):
     """Nodes and leaves of one module on one arch; the first node is the root, without any the first leaf answers.
 
     `module` is that of tables, or the name of the one signature that the rule is of. `others` has for each leaf, best
-    first, what takes its place where its kernel is not built; it may be empty as a whole.
+    first, what takes its place where its kernel is not built; it may be empty as a whole. `sku` is the third part of
+    the targets that the rule answers; empty: any product's.
     """
 
     arch: str
@@ -159,6 +161,15 @@ class DecisionRule(HashOnce):
     leaves: tuple[Leaf, ...]
     nodes: tuple[Node, ...]
     others: tuple[tuple[Leaf, ...], ...] = ()
+    sku: str = ""
+
+    def is_for(self, target: Target) -> bool:
+        """Whether it answers that device."""
+        return self.arch == target.gfx and self.sku in ("", target.sku)
+
+    def concerns(self, target: Target) -> bool:
+        """Whether it answers devices of that target, which without a product are those of all."""
+        return self.is_for(target if target.sku else target._replace(sku=self.sku))
 
     def choices(self, leaf: int) -> tuple[Leaf, ...]:
         """A leaf, and behind it what takes its place, best first."""
@@ -199,7 +210,8 @@ def parse_rule(data: Mapping[str, Any], arch: str) -> DecisionRule:
 
     It is of a `module` or of a `signature`. `arms` are tried in order; all of `when` leads to the arm's kernel, of the
     rule's `library`. `tree` is a number of `leaves`, null for no answer, or has `if` with what follows in `then` and
-    `else`; a leaf's `others` take its place in that order. ValueError names a condition that means nothing.
+    `else`; a leaf's `others` take its place in that order. With `sku` it is that product's alone. ValueError names a
+    condition that means nothing.
     """
     others: tuple[tuple[Leaf, ...], ...] = ()
     if "tree" in data:
@@ -210,7 +222,14 @@ def parse_rule(data: Mapping[str, Any], arch: str) -> DecisionRule:
     else:
         leaves = tuple(Leaf(data["library"], arm["kernel"]) for arm in data["arms"])
         nodes = _arms([arm["when"] for arm in data["arms"]])
-    return DecisionRule(arch, subject_of(data), leaves, tuple(nodes), others if any(others) else ())
+    return DecisionRule(
+        arch, subject_of(data), leaves, tuple(nodes), others if any(others) else (), data.get("sku", "")
+    )
+
+
+def in_order(rules: Iterable[DecisionRule]) -> tuple[DecisionRule, ...]:
+    """As they are asked: those of single products, by name, before that of all."""
+    return tuple(sorted(rules, key=lambda rule: (not rule.sku, rule.sku)))
 
 
 def subject_of(data: Mapping[str, Any]) -> str:

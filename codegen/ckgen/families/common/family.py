@@ -207,9 +207,9 @@ class Family(ABC, Generic[S]):
         """The module whose decision rules answer for a signature, whose tables are `module`'s."""
         return module
 
-    def rule(self, module: str, arch: str) -> DecisionRule | None:
-        """The decision rule of a module on an arch, if one ships."""
-        return None
+    def rules(self, module: str, arch: str) -> tuple[DecisionRule, ...]:
+        """The decision rules of a module on an arch: those of single products, then that of all."""
+        return ()
 
     def leaf(self, rule: DecisionRule, leaf: Leaf, signature: S) -> Identified | None:
         """What the kernel's name in a leaf of its `rule` means; None where it does not parse."""

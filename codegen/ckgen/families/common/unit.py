@@ -58,7 +58,7 @@ T = TypeVar("T", bound=Table)
 
 @dataclass(frozen=True, slots=True)
 class HeuristicPlan:
-    """A decision rule for one arch; `leaves` are the unit's instance indices, one per leaf of the rule, None where the
+    """A decision rule; `leaves` are the unit's instance indices, one per leaf of the rule, None where the
     leaf has no answer because nothing of it is built."""
 
     arch: str

@@ -30,7 +30,7 @@ from ckgen.families.gemm.config_names import parse_config
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import Op
 from ckgen.families.gemm.grammar import describe_grammar, fits, grammars, identify
-from ckgen.families.gemm.heuristic import heuristic_for
+from ckgen.families.gemm.heuristic import rules_for
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.instance_rows import InstanceRows, is_instance_row, told_fields
 from ckgen.families.gemm.kernel_set import GemmSetReader
@@ -188,9 +188,9 @@ class FamilyOfGemms(Family[GemmSignature]):
         """The module whose tables speak of this signature; empty where there is none."""
         return module_of(signature) or ""
 
-    def rule(self, module: str, arch: str) -> DecisionRule | None:
-        """The decision rule of a module on an arch, if one ships."""
-        return heuristic_for(module, arch)
+    def rules(self, module: str, arch: str) -> tuple[DecisionRule, ...]:
+        """The decision rules of a module on an arch: those of single products, then that of all."""
+        return rules_for(module, arch)
 
     def leaf(self, rule: DecisionRule, leaf: Leaf, signature: GemmSignature) -> Identified | None:
         """By the grammars of the rule's module; of a rule of one signature by the Configs' own texts."""

@@ -138,9 +138,9 @@ class GemmQuery(Query):
             yield self._rung(unit, table, group, hit)
 
     def ruled(self, unit: GemmUnit) -> Iterator[Candidate]:
-        """What the rule leads to; whole where its splits are refused."""
+        """What each rule leads to, a product's first; whole where its splits are refused."""
         for heuristic in unit.heuristics:
-            if heuristic.arch != self.target.gfx:
+            if not heuristic.rule.is_for(self.target):
                 continue
             shape, rows = self.shape, self.cost_shape.m
             leaf = heuristic.rule.evaluate(shape.m, shape.n, shape.k, rows=rows, cu_num=self.target.cu_num)

@@ -3,7 +3,7 @@
 #include <ckgen/describe_unit.hpp>
 #include <ckgen/host_launch.hpp>
 
-#if CKGEN_RUNTIME_ABI != 21
+#if CKGEN_RUNTIME_ABI != 22
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 

@@ -5,7 +5,7 @@
 #include "lookup_gfx942_80.hpp"
 #include "lookup_gfx942_304.hpp"
 
-#if CKGEN_RUNTIME_ABI != 21
+#if CKGEN_RUNTIME_ABI != 22
 #error "generated for another version of ckgen's C++ library: run `ckgen generate` again with the ckgen that ships it"
 #endif
 
