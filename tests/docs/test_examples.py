@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,10 @@ def test_a_step_of_training_follows_its_gradients(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "ckgen")
     cpp_build.installed(folder / "prefix")
     assert "fmha_fp32_bwd_masked_dropout_host_64x128_t0\ncorrect: a slope of " in run_readme("12_training", folder)
+    if find_spec("torch") is not None:
+        program = (folder / "examples/12_training/training.py", folder / "build/12/libtraining_python.so")
+        output = cpp_build.run(sys.executable, *program, cwd=folder, env=dict(os.environ))
+        assert output.startswith("correct: gradients are within ")
 
 
 def test_a_list_of_shapes_is_tuned_on_this_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@
 #include "backends/asm/fmha_limits.hpp"
 #include "backends/asm/shipped.hpp"
 #include "backends/device/fmha_backward_room.hpp"
+#include "backends/device/fmha_first_stage.hpp"
 #include "backends/hip/fmha_gradients_host.hpp"
 #include "backends/hip/fmha_shipped_args.hpp"
 
@@ -111,8 +112,10 @@ inline Status check_fmha_bwd(const FmhaBackwardKernel& kernel, const Launch& lau
 
 /// PrepareFn's work for the shipped kernel.
 inline Status prepare_fmha_bwd(const FmhaBackwardKernel& kernel, const Launch& launch, KernelCall& out) noexcept {
-  if (const Status status = check_fmha_bwd(kernel, launch); !status.ok()) return status;
   const FmhaShape& x = launch.problem->fmha();
+  if (device::kernel_is_first(x)) {
+    if (const Status status = check_fmha_bwd(kernel, launch); !status.ok()) return status;
+  }
   auto* const memory = static_cast<char*>(launch.workspace);
   const BackwardRoom room = BackwardRoom::of(*launch.problem);
   const BackwardTensors tensors{memory, memory + room.sums.delta, memory + room.lse,
@@ -155,7 +158,6 @@ inline Status prepare_fmha_bwd_dot_do_o(const FmhaBackwardKernel& kernel, const 
 
 inline Status prepare_fmha_bwd_convert_dq(const FmhaBackwardKernel& kernel, const Launch& launch,
                                           KernelCall& out) noexcept {
-  if (const Status status = check_fmha_bwd(kernel, launch); !status.ok()) return status;
   const FmhaShape& x = launch.problem->fmha();
   const FmhaArgs& a = *launch.fmha;
   const FmhaStrides sums = strides_of_sums(kernel, *launch.problem);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "../device/fmha_backward_room.hpp"
+#include "../device/fmha_first_stage.hpp"
 #include "../device/fmha_sum_parts_args.hpp"
 #include "scaled.hpp"
 
@@ -169,12 +170,9 @@ class FmhaBackwardLaunch {
   std::int64_t rows_;  // from head to head, of what has rows of Q
 };
 
-/// PrepareFn of one of the stages, whose tiles of `rows` rows of Q or K make up the grid with `heads`. No kernel runs
-/// before all of the launch was checked.
-template <FmhaBackwardTile kConfig, class MakeArgs>
-Status prepare_fmha_backward(const BuiltFmhaBackward& built, const char* symbol, const Launch& launch, Arch arch,
-                             std::int64_t rows, std::int64_t tile, std::int32_t heads, std::uint32_t threads,
-                             KernelCall& out, MakeArgs make_args) noexcept try {
+/// Whether the kernels take the launch: all of them, so that none runs before all of it was checked.
+template <FmhaBackwardTile kConfig>
+Status check_fmha_backward(const BuiltFmhaBackward& built, const Launch& launch, Arch arch) noexcept {
   const FmhaShape& x = launch.problem->fmha();
   if ((built.archs & archs_of(arch)) == 0)
     return Status::error(StatusCode::unsupported, "no kernel was built for %s", arch_info(arch).name);
@@ -183,6 +181,15 @@ Status prepare_fmha_backward(const BuiltFmhaBackward& built, const char* symbol,
   if (static_cast<std::uint64_t>(x.batch) > kMostFmhaGrid || static_cast<std::uint32_t>(x.heads_q) > kMostFmhaGrid)
     return Status::error(StatusCode::unsupported, "%d heads of %lld sequences: HIP takes grids of %u along y and z",
                          x.heads_q, static_cast<long long>(x.batch), kMostFmhaGrid);
+  return Status::success();
+}
+
+/// PrepareFn of one of the stages, whose tiles of `rows` rows of Q or K make up the grid with `heads`.
+template <FmhaBackwardTile kConfig, class MakeArgs>
+Status prepare_fmha_backward(const char* symbol, const Launch& launch, Arch arch, std::int64_t rows, std::int64_t tile,
+                             std::int32_t heads, std::uint32_t threads, KernelCall& out, MakeArgs make_args) noexcept
+    try {
+  const FmhaShape& x = launch.problem->fmha();
   const PlanFor plan{arch};
   const auto tiles = static_cast<std::uint64_t>(std::max<std::int64_t>((rows + tile - 1) / tile, 1));
   const device::Extent grid{tiles, static_cast<std::uint64_t>(heads), static_cast<std::uint64_t>(x.batch)};
@@ -196,7 +203,8 @@ template <FmhaBackwardTile kConfig>
 Status prepare_dot_do_o(const BuiltFmhaBackward& built, const Launch& launch, Arch arch, KernelCall& out) noexcept {
   using Kernel = typename FmhaBackward<kConfig>::DotDoO;
   const FmhaShape& x = launch.problem->fmha();
-  return prepare_fmha_backward<kConfig>(built, built.dot_do_o, launch, arch, x.seqlen_q, Kernel::kM0, x.heads_q,
+  if (const Status status = check_fmha_backward<kConfig>(built, launch, arch); !status.ok()) return status;
+  return prepare_fmha_backward<kConfig>(built.dot_do_o, launch, arch, x.seqlen_q, Kernel::kM0, x.heads_q,
                                         Kernel::kBlockSize, out, [](const auto& of) { return of.dot_do_o(); });
 }
 
@@ -204,14 +212,17 @@ template <FmhaBackwardTile kConfig>
 Status prepare_dq_dk_dv(const BuiltFmhaBackward& built, const Launch& launch, Arch arch, KernelCall& out) noexcept {
   using Kernel = typename FmhaBackward<kConfig>::Kernel;
   const FmhaShape& x = launch.problem->fmha();
-  return prepare_fmha_backward<kConfig>(built, built.dq_dk_dv, launch, arch, x.seqlen_k, kConfig.n0, x.heads_q,
+  if (device::kernel_is_first(x)) {
+    if (const Status status = check_fmha_backward<kConfig>(built, launch, arch); !status.ok()) return status;
+  }
+  return prepare_fmha_backward<kConfig>(built.dq_dk_dv, launch, arch, x.seqlen_k, kConfig.n0, x.heads_q,
                                         Kernel::kBlockSize, out, [](const auto& of) { return of.dq_dk_dv(); });
 }
 
 template <FmhaBackwardTile kConfig>
 Status prepare_sum_heads(const BuiltFmhaBackward& built, const Launch& launch, Arch arch, KernelCall& out) noexcept {
   const FmhaShape& x = launch.problem->fmha();
-  return prepare_fmha_backward<kConfig>(built, built.sum_heads, launch, arch, x.seqlen_k, device::kSumRows, x.heads_k,
+  return prepare_fmha_backward<kConfig>(built.sum_heads, launch, arch, x.seqlen_k, device::kSumRows, x.heads_k,
                                         device::kSumLanes, out, [](const auto& of) { return of.sum_heads(); });
 }
 
@@ -219,11 +230,10 @@ template <FmhaBackwardTile kConfig>
 Status prepare_convert_dq(const BuiltFmhaBackward& built, const Launch& launch, Arch arch, KernelCall& out) noexcept {
   const FmhaShape& x = launch.problem->fmha();
   if constexpr (kConfig.ordered)
-    return prepare_fmha_backward<kConfig>(built, built.convert_dq, launch, arch, x.seqlen_q, device::kSumRows,
-                                          x.heads_q, device::kSumLanes, out,
-                                          [](const auto& of) { return of.sum_dq(); });
+    return prepare_fmha_backward<kConfig>(built.convert_dq, launch, arch, x.seqlen_q, device::kSumRows, x.heads_q,
+                                          device::kSumLanes, out, [](const auto& of) { return of.sum_dq(); });
   using Kernel = typename FmhaBackward<kConfig>::ConvertDq;
-  return prepare_fmha_backward<kConfig>(built, built.convert_dq, launch, arch, x.seqlen_q, Kernel::kM0, x.heads_q,
+  return prepare_fmha_backward<kConfig>(built.convert_dq, launch, arch, x.seqlen_q, Kernel::kM0, x.heads_q,
                                         Kernel::kBlockSize, out, [](const auto& of) { return of.convert_dq(); });
 }
 

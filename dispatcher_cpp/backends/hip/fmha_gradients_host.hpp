@@ -14,6 +14,7 @@
 #include <ckgen/fmha.hpp>
 #include <ckgen/problem.hpp>
 
+#include "../device/fmha_first_stage.hpp"
 #include "../device/fmha_pointers.hpp"
 #include "../device/kernel_call.hpp"
 #include "fmha_gradient_args.hpp"
@@ -131,13 +132,12 @@ inline FmhaGradientArgs gradient_args(const FmhaTraits& t, const Launch& launch)
 /// What a stage's workgroups are: tiles of rows or keys by heads by sequences.
 enum class GradientGrid : std::uint8_t { rows, keys, bias, heads };
 
-/// PrepareFn of one of the kernels. No kernel runs before all of the launch was checked.
-inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid of, const Launch& launch,
-                                KernelCall& out) noexcept {
+/// Whether the kernels take the launch: all of them, so that none runs before all of it was checked.
+inline Status check_gradients(const FmhaTraits& traits, const Launch& launch) noexcept {
   const FmhaShape& shape = launch.problem->fmha();
   constexpr std::int64_t kMostGrid = 65535;  // along y and z, as HIP's devices say
   constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max() - kScoreTile;
-  if (const Status status = check_gradient_pointers(kernel.traits, shape, *launch.fmha); !status.ok()) return status;
+  if (const Status status = check_gradient_pointers(traits, shape, *launch.fmha); !status.ok()) return status;
   if (shape.batch > kMostGrid || shape.heads_q > kMostGrid)
     return Status::error(StatusCode::unsupported, "%d heads of %lld sequences: HIP takes grids of %lld along y and z",
                          shape.heads_q, static_cast<long long>(shape.batch), static_cast<long long>(kMostGrid));
@@ -145,6 +145,13 @@ inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid o
     return Status::error(StatusCode::unsupported, "sequences of %lld rows and %lld keys, the kernels count to %lld",
                          static_cast<long long>(shape.seqlen_q), static_cast<long long>(shape.seqlen_k),
                          static_cast<long long>(kMostRows));
+  return Status::success();
+}
+
+/// PrepareFn of one of the kernels behind the first.
+inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid of, const Launch& launch,
+                                KernelCall& out) noexcept {
+  const FmhaShape& shape = launch.problem->fmha();
   const FmhaGradientArgs args = gradient_args(kernel.traits, launch);
   const auto tiles = [](std::int64_t size) { return static_cast<std::uint64_t>(gradient_tiles(size)); };
   const auto batch = static_cast<std::uint64_t>(shape.batch), heads = static_cast<std::uint64_t>(shape.heads_q);
@@ -159,6 +166,20 @@ inline Status prepare_gradients(const FmhaGradientKernel& kernel, GradientGrid o
     case GradientGrid::heads: grid = {heads, 1, 1}; break;
   }
   return device::fill(out, kernel.symbol, grid, device::Extent{kScoreThreads, 1, 1}, 0, args);
+}
+
+/// PrepareFn of the kernel of delta.
+inline Status prepare_delta(const FmhaGradientKernel& kernel, const Launch& launch, KernelCall& out) noexcept {
+  if (const Status status = check_gradients(kernel.traits, launch); !status.ok()) return status;
+  return prepare_gradients(kernel, GradientGrid::rows, launch, out);
+}
+
+/// PrepareFn of that of dK and dV.
+inline Status prepare_dk_dv(const FmhaGradientKernel& kernel, const Launch& launch, KernelCall& out) noexcept {
+  if (device::kernel_is_first(launch.problem->fmha())) {
+    if (const Status status = check_gradients(kernel.traits, launch); !status.ok()) return status;
+  }
+  return prepare_gradients(kernel, GradientGrid::keys, launch, out);
 }
 
 }  // namespace ckgen::hip

@@ -223,51 +223,47 @@ TEST_F(FmhaInstanceRules, SlopesUnderAMaskFromTheTopLeft) {
   EXPECT_EQ(chosen(shape, attention(traits)), "ends");
 }
 
-TEST_F(FmhaInstanceRules, CausalMasksAlone) {
+/// An instance whose mask is causal from one corner: to the last key, or from the first.
+struct OneCorner {
+  bool FmhaConfig::* only;
+  FmhaCorner own, other;
+  const char* refused;
+};
+
+class FmhaOneCorner : public FmhaInstanceRules, public testing::WithParamInterface<OneCorner> {};
+
+TEST_P(FmhaOneCorner, CausalMasksAlone) {
+  const auto& [only, own, other, refused] = GetParam();
   FmhaTraits traits;
   traits.masked = true;
   const Signature masked = attention(traits);
   traits.varlen = true;
   const Signature varlen = attention(traits);
   FmhaConfig config = padded(64, 32, 128, 128);
-  config.causal_only = true;
+  config.*only = true;
   add("plain", config);
   add("masked", config, masked);
   add("varlen", config, varlen);
-  const char* const refused =
-      "the mask is not causal up to the last key, and the instance has no other (rule fmha.instance.mask)";
-  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, 0), masked), "masked");
-  EXPECT_EQ(chosen(window(64, FmhaCorner::top_left, -1, 0), masked), "masked") << "the corners are one";
-  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 0), masked), refused);
-  EXPECT_EQ(chosen(window(64, FmhaCorner::top_left, -1, 0), varlen), refused) << "lengths may differ";
-  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, 8, 0), masked), refused);
-  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, 1), masked), refused);
-  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, -1), masked), refused);
-  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, 3, 3)), "plain");
+  EXPECT_EQ(chosen(window(96, own, -1, 0), masked), "masked");
+  EXPECT_EQ(chosen(window(96, own, -1, 0), varlen), "varlen");
+  EXPECT_EQ(chosen(window(64, other, -1, 0), masked), "masked") << "the corners are one";
+  EXPECT_EQ(chosen(window(96, other, -1, 0), masked), refused);
+  EXPECT_EQ(chosen(window(64, other, -1, 0), varlen), refused) << "lengths may differ";
+  EXPECT_EQ(chosen(window(96, own, 8, 0), masked), refused);
+  EXPECT_EQ(chosen(window(96, own, -1, 1), masked), refused);
+  EXPECT_EQ(chosen(window(96, own, -1, -1), masked), refused);
+  EXPECT_EQ(chosen(window(96, other, 3, 3)), "plain");
 }
 
-TEST_F(FmhaInstanceRules, CausalMasksFromTheFirstKeyAlone) {
-  FmhaTraits traits;
-  traits.masked = true;
-  const Signature masked = attention(traits);
-  traits.varlen = true;
-  const Signature varlen = attention(traits);
-  FmhaConfig config = padded(64, 32, 128, 128);
-  config.topleft_only = true;
-  add("plain", config);
-  add("masked", config, masked);
-  add("varlen", config, varlen);
-  const char* const refused =
-      "the mask is not causal from the first key on, and the instance has no other (rule fmha.instance.mask-topleft)";
-  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 0), masked), "masked");
-  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 0), varlen), "varlen");
-  EXPECT_EQ(chosen(window(64, FmhaCorner::bottom_right, -1, 0), masked), "masked") << "the corners are one";
-  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, -1, 0), masked), refused);
-  EXPECT_EQ(chosen(window(64, FmhaCorner::bottom_right, -1, 0), varlen), refused) << "lengths may differ";
-  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, 8, 0), masked), refused);
-  EXPECT_EQ(chosen(window(96, FmhaCorner::top_left, -1, 1), masked), refused);
-  EXPECT_EQ(chosen(window(96, FmhaCorner::bottom_right, 3, 3)), "plain");
-}
+INSTANTIATE_TEST_SUITE_P(
+    Corners, FmhaOneCorner,
+    testing::Values(
+        OneCorner{&FmhaConfig::causal_only, FmhaCorner::bottom_right, FmhaCorner::top_left,
+                  "the mask is not causal up to the last key, and the instance has no other (rule fmha.instance.mask)"},
+        OneCorner{&FmhaConfig::topleft_only, FmhaCorner::top_left, FmhaCorner::bottom_right,
+                  "the mask is not causal from the first key on, and the instance has no other (rule "
+                  "fmha.instance.mask-topleft)"}),
+    [](const auto& one) { return std::string(one.index == 0 ? "ToTheLastKey" : "FromTheFirstKey"); });
 
 TEST_F(FmhaInstanceRules, AKeyThatIsNeeded) {
   FmhaConfig config = padded(64, 32, 128, 128);

@@ -54,8 +54,15 @@ extern "C" std::uint64_t ckgen_prepare_fmha_sizes() {
   return std::uint64_t{sizeof(ckgen::FmhaShape)} << 32 | sizeof(ckgen::FmhaArgs);
 }
 
+/// As a plan does it: of gradients the stage before the kernel checks the arguments, where there is one.
 extern "C" int ckgen_prepare_fmha(const Asked* asked, Answered* to) {
   const Asking asking(*asked);
+#ifdef STAGES
+  if (STAGES.dot_do_o != nullptr && asked->shape->seqlen_q != 0) {
+    const int refused = answer(STAGES.dot_do_o, asking.launch, ckgen::Arch::ARCH, asked->cu_num, to);
+    if (refused != 0) return refused;
+  }
+#endif
   return answer(PREPARE, asking.launch, ckgen::Arch::ARCH, asked->cu_num, to);
 }
 
