@@ -152,7 +152,10 @@ class Library(Session):
         instance: str | None = None,
         k_batch: int = 1,
     ) -> list[Any]:
-        """out[g] = a[g] @ b[g] of every group, in one launch. Lists of tensors as those of `gemm`, of one signature."""
+        """out[g] = a[g] @ b[g] of every group, in one launch. Lists of tensors as those of `gemm`, of one signature.
+
+        Block scales of a may have gaps between their lines, alike in all groups: slices of one matrix of all rows.
+        """
         groups = len(sequence_of(a, "a"))
         said = (
             "grouped_gemm", signature, dtype, quant, (), alpha, preshuffled, mx_scale_shuffled, groups,
