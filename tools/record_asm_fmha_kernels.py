@@ -4,7 +4,7 @@ usage: record_asm_fmha_kernels.py [WHEEL [OUT]]   (default: the wheel that `ckge
 
 Facts only: names and tiles from the wheel's host code, digests and resources from its code objects. Of gfx942 those for
 304 compute units: those for fewer differ in how they schedule, and neither reads how many there are. Of backward those
-that take any lengths, add to dQ in fp32, round to the nearest and are right in any order of waves.
+that take any lengths, add to dQ in fp32 and are right in any order of waves.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BACK_SAID = re.compile(
     r"^template<> struct FmhaBwdV3(Name|Ts)<fmha_bwd_dq_dk_dv_v3_traits_<(.*?)>> \{([^}]*)\};", re.MULTILINE
 )
 _BACK_NAME = re.compile(r'"fmha_(?P<name>bwd_\w+)"')
-_BACK_PADDED = re.compile(r"bwd_hd\w+_a32_(?:rt(?:ne|na)_)?pssk(?:ddv)?(?:_group)?(?:_recompile)?$")
+_BACK_PADDED = re.compile(r"bwd_hd\w+_a32_(?:rt(?:ne|na|z)_)?pssk(?:ddv)?(?:_group)?(?:_recompile)?$")
 _OWN_ARGUMENTS = 704
 _KEYS = 256
 """Of a step over pages: 64 work-items of a wave, four waves."""

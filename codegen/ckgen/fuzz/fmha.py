@@ -12,9 +12,12 @@ from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.fmha.append_problem import appends, goes_back
+from ckgen.families.fmha.asm_kernels import cut_of
 from ckgen.families.fmha.cost import products
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.enums import FmhaEntry, FmhaKvLayout
 from ckgen.families.fmha.exact_operands import exact_operands
+from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.operands import FmhaOperands, make_operands
 from ckgen.families.fmha.page_form import PageForm, cache_sizes
 from ckgen.families.fmha.pages import store_pages
@@ -185,7 +188,7 @@ class FmhaWork:
         case, signature = self._own_case(), self.decision.signature
         operands = operands_of(case, self.decision)
         if goes_back(signature.traits):
-            return backward_given(case, operands)
+            return backward_given(case, operands, cut_of_chosen(self.decision))
         traits, shape, lengths = signature.traits, operands.shape, operands.lengths
         of_q, of_k = rows_of(signature, case, lengths.q, case.m), rows_of(signature, case, lengths.k, case.n)
         first = case.head_first
@@ -215,9 +218,17 @@ class FmhaWork:
 
     def _own_case(self) -> Case:
         """Without lengths that the instance does not take."""
-        instances = self.decision.query.unit.instances
-        instance = next(one for one in instances if one.name == self.decision.chosen.instance)
-        return self.case if instance.constraints.pad_k else replace(self.case, own_lengths=False)
+        return self.case if _chosen(self.decision).constraints.pad_k else replace(self.case, own_lengths=False)
+
+
+def cut_of_chosen(decision: Decision) -> Cut:
+    """What the kernel of the chosen instance cuts."""
+    return cut_of(_chosen(decision).config)
+
+
+def _chosen(decision: Decision) -> FmhaInstance:
+    found: FmhaInstance = next(one for one in decision.query.unit.instances if one.name == decision.chosen.instance)
+    return found
 
 
 def operands_of(case: Case, decision: Decision) -> FmhaOperands:
@@ -315,4 +326,5 @@ OPERATION = FuzzedOperation(
     flops,
     has_exact_data=True,
     schedule=scheduled,
+    bounds=cut_of_chosen,
 )

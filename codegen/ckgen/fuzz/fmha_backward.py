@@ -12,6 +12,7 @@ from ckgen.families.common.comparison import Expected
 from ckgen.families.common.sensitivity import Sensitivity
 from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.fmha.backward_operands import BackwardOperands, backward_of
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.enums import FmhaBias
 from ckgen.families.fmha.operands import FmhaOperands
 from ckgen.families.fmha.reference_backward import Gradients, expect_backward
@@ -60,7 +61,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class BackwardGiven:
-    """See Given. `sinks` is dsink's memory."""
+    """See Given. `sinks` is dsink's memory; `cut`: what the kernel's bounds allow."""
 
     case: Case
     operands: BackwardOperands
@@ -68,6 +69,7 @@ class BackwardGiven:
     inputs: dict[str, Matrix]
     written: dict[str, Written]
     sinks: Matrix | None
+    cut: Cut = Cut.NOTHING
     known: Once[Gradients] = field(default_factory=Once)
 
     def wrong(self) -> str:
@@ -80,7 +82,7 @@ class BackwardGiven:
 
     def expected(self) -> Gradients:
         """What must come out."""
-        return self.known.of(lambda: expect_backward(self.operands))
+        return self.known.of(lambda: expect_backward(self.operands, self.cut))
 
     def results(self) -> Iterator[Result]:
         """See Given."""
@@ -124,8 +126,8 @@ class BackwardGiven:
             yield "dsink", gradients.dsink, np.ascontiguousarray(self.sinks.lines).view(np.float32).reshape(-1)
 
 
-def backward_given(case: Case, forward: FmhaOperands) -> BackwardGiven:
-    """Operands for a run; all of them wanted."""
+def backward_given(case: Case, forward: FmhaOperands, cut: Cut) -> BackwardGiven:
+    """Operands for a run of a kernel that cuts so much; all of them wanted."""
     signature = forward.signature
     of_q = rows_of(signature, case, forward.lengths.q, case.m)
     of_k = rows_of(signature, case, forward.lengths.k, case.n)
@@ -167,7 +169,7 @@ def backward_given(case: Case, forward: FmhaOperands) -> BackwardGiven:
         size = 4 * forward.shape.heads_q
         sinks = Matrix(Strides(1, 1, size, size, size), UNWRITTEN, None)
         found["dsink"] = sinks.address
-    return BackwardGiven(case, operands, FmhaArgsStruct(**found, **numbers(forward)), inputs, written, sinks)
+    return BackwardGiven(case, operands, FmhaArgsStruct(**found, **numbers(forward)), inputs, written, sinks, cut)
 
 
 def _add_dbias(

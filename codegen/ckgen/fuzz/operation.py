@@ -105,7 +105,7 @@ class FuzzedOperation:
 
     `parts`: in how many parts an element of C is added up in C's own type, at most. `has_exact_data`: each case is also
     run on integers, as the bounds of other data are wide. `schedule`: made for the answer without one; None where the
-    case has none.
+    case has none. `bounds`: what of the chosen instance decides the bounds of its results, one word; mostly nothing.
 
     `asked`: a case with the sizes of a problem that a command line says. `flops`: multiplications and additions of its
     products, as if nothing were masked.
@@ -118,3 +118,4 @@ class FuzzedOperation:
     flops: Callable[[Case, Any], int]
     has_exact_data: bool = False
     schedule: Callable[[Space, Case, Decision, FmhaSplitPlanner], Schedule | None] = lambda *_: None
+    bounds: Callable[[Decision], str] = lambda _: ""

@@ -203,8 +203,9 @@ class Trial:
 
     def _data_of(self, decision: Decision, plan: Plan, parts: int) -> str:
         """What of a candidate decides its operands: sums of parts are made of integers, sorted tokens lie in blocks,
-        and not every kernel of attention takes lengths."""
+        and not every kernel of attention takes lengths, or rounds as others do."""
         found = ["integers" if parts > 1 and self.problem.data is not Data.INTEGERS else ""]
+        found.append(operation_of(decision.signature).bounds(decision))
         if self.problem.experts:
             found.append(str(plan.block_m))
         if self.problem.own_lengths:

@@ -12,6 +12,7 @@ import numpy as np
 from ckgen.families.common.storage import Storage, Values, decode, encode
 from ckgen.families.fmha.backward_config import CkTileBackwardConfig, HipBackwardConfig
 from ckgen.families.fmha.backward_operands import BackwardOperands, backward_of
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.enums import FmhaBias, FmhaCorner
 from ckgen.families.fmha.operands import Lengths, make_operands
 from ckgen.families.fmha.reference_backward import expect_backward
@@ -32,7 +33,7 @@ from ckgen_emulator.production.model import Output
 
 
 def backward_data(
-    signature: FmhaSignature, problem: FmhaProblem
+    signature: FmhaSignature, problem: FmhaProblem, cut: Cut = Cut.NOTHING
 ) -> tuple[FmhaShape, Mapping[str, Any], tuple[Storage, ...], tuple[Output, ...]]:
     """Sizes, arguments by names of FmhaArgs, arrays that are only read, and the gradients as they must come out.
 
@@ -56,7 +57,7 @@ def backward_data(
     ):  # fmt: skip
         tensor = tensor_of(of, lengths.q if of is of_q else lengths.k, values, dtype, first)
         args |= {name: tensor.values, f"{name}_strides": tensor.strides}
-    exact = expect_backward(operands)
+    exact = expect_backward(operands, cut)
     outputs = []
     for name, gradient, of in (("dq", exact.dq, of_q), ("dk", exact.dk, of_k), ("dv", exact.dv, of_k)):
         counted = lengths.q if of is of_q else lengths.k

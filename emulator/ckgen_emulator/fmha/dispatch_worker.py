@@ -43,7 +43,7 @@ def run(work: Work) -> list[dict[str, Any]]:
         if isinstance(problem, AppendProblem):
             shape, args, inputs, outputs = append_data(signature, problem)
         elif goes_back(signature.traits):
-            shape, args, inputs, outputs = backward_data(signature, problem)
+            shape, args, inputs, outputs = backward_data(signature, problem, work.cut)
         else:
             data = fmha_data(signature, problem)
             shape, args, inputs, outputs = data.shape, data.args, data.inputs, data.outputs

@@ -17,6 +17,8 @@ from ckgen.build.planned import plan_host, plan_kernel
 from ckgen.families.common.policy import MPolicy
 from ckgen.families.common.unit import UnitPlan
 from ckgen.families.fmha.append_problem import goes_back
+from ckgen.families.fmha.asm_kernels import cut_of
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.enums import FmhaCorner
 from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.measured import FmhaUnit
@@ -40,7 +42,7 @@ Problem = AppendProblem | FmhaProblem
 class Work:
     """What the process is given. Paths are of shared libraries; `report` is written by the HIP runtime.
 
-    deterministic: plans are asked for the same bits in any order of waves.
+    deterministic: plans are asked for the same bits in any order of waves. cut: what the kernel's bounds allow.
     """
 
     dispatcher: str
@@ -50,11 +52,13 @@ class Work:
     report: str
     problems: tuple[Problem, ...]
     deterministic: bool
+    cut: Cut
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Work:
         """The inverse of `to_json`."""
-        return cls(**{**fields, "problems": tuple(_problem(one) for one in fields["problems"])})
+        problems = tuple(_problem(one) for one in fields["problems"])
+        return cls(**{**fields, "problems": problems, "cut": Cut(fields["cut"])})
 
     def to_json(self) -> dict[str, Any]:
         """All fields; `from_json` reads them."""
@@ -118,7 +122,7 @@ def dispatched(
         signature, report = instance.signature.canonical(), folder / "report"
         libraries = (str(runtime.dispatcher), str(runtime.hip), str(built.library))
         is_ordered = goes_back(instance.signature.traits) and not instance.constraints.unordered_dq
-        work = Work(*libraries, signature, str(report), tuple(problems), is_ordered)
+        work = Work(*libraries, signature, str(report), tuple(problems), is_ordered, cut_of(instance.config))
         file = folder / "work.json"
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
         target = Target(arch, load_archs()[arch].default_cu_num)

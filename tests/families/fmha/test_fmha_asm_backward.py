@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ckgen.emit.device import render_device_unit
 from ckgen.families.common.device.shipped import ShippedVariant
-from ckgen.families.fmha.asm_kernels import BackwardForm, asm_fmha_kernels
+from ckgen.families.fmha.asm_kernels import BackwardForm, asm_fmha_kernels, cut_of
 from ckgen.families.fmha.constraints import constraints_of
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.device import asm_backward, asm_fmha
 from ckgen.families.fmha.device.kinds import device_code
+from ckgen.families.fmha.host_config import HostFmhaConfig
 from ckgen.families.fmha.problem import supports
 from ckgen.families.fmha.query import FmhaQuery
 from ckgen.families.fmha.signature import parse_signature
 from ckgen.families.kernel_sets import kernel_set_files
 from ckgen.families.registry import make_instance
+from ckgen.fuzz.fmha import OPERATION
 from ckgen.model.backend import Backend
 from ckgen.model.fmha_shape import FmhaCorner, FmhaShape
 from ckgen.model.target import Target
@@ -75,6 +80,35 @@ def test_what_each_asks(kernel: object) -> None:
     assert asked.causal_only == ("causal_br" in found.config.name)
     assert asked.topleft_only == ("causal_a32" in found.config.name)
     assert signature.traits.masked == (asked.causal_only or asked.topleft_only or "_swa_" in found.config.name)
+
+
+def test_what_each_cuts_towards_zero() -> None:
+    """Of bf16 those whose names say so; of fp16 all that gfx950 does not have of its own, and dK and dV too."""
+    of = {cut: {one.config.name for one in KERNELS if one.cut is cut} for cut in Cut}
+    assert {cut: len(names) for cut, names in of.items()} == {Cut.NOTHING: 78, Cut.FACTORS: 35, Cut.ALL: 35}
+    assert all("_bf16_" in name and "_rtz_" in name for name in of[Cut.FACTORS])
+    assert all("_fp16_" in name and not name.endswith("_own") for name in of[Cut.ALL])
+    assert not any("_rtz_" in name for name in of[Cut.NOTHING])
+    assert {cut_of(one.config) for one in KERNELS} == set(Cut) and cut_of(HostFmhaConfig(64, 64)) is Cut.NOTHING
+
+
+def test_a_measured_kernel_is_held_against_bounds_of_its_own() -> None:
+    """Of several candidates of a problem, which share operands."""
+
+    def bounds_of(name: str) -> str:
+        kernel = asm_fmha_kernels()[name]
+        instance = make_instance(kernel.signatures[0], kernel.config, kernel.archs)
+        query = SimpleNamespace(unit=SimpleNamespace(instances=(instance,)))
+        decision: Any = SimpleNamespace(query=query, chosen=SimpleNamespace(instance=instance.name))
+        return OPERATION.bounds(decision)
+
+    names = ("bwd_hd64_bf16_a32_rtne_pssk", "bwd_hd64_bf16_a32_rtz_pssk", "bwd_hd64_fp16_a32_pssk")
+    assert [bounds_of(name) for name in names] == [Cut.NOTHING, Cut.FACTORS, Cut.ALL]
+
+
+def test_the_shipped_set_has_none_that_cuts() -> None:
+    named = {one.config for one in plan().instances if one.backend is Backend.ASM}
+    assert {cut_of(config) for config in named} == {Cut.NOTHING}
 
 
 def test_stages_are_ours_in_a_unit_beside_the_list_of_what_is_taken() -> None:

@@ -1,9 +1,9 @@
 """Attention kernels that AMD ships as code objects: asm_kernels.json, with what their names say.
 
 A kernel of varlen says `group`; rtne and rtna say how a probability halfway between two of bf16 is rounded: to even, or
-away from zero. Those of other names round to even. A backward kernel with `causal` has a mask that starts at the first
-key, with `causal_br` one that ends at the last, with `swa` any window; one that was compiled for gfx942 first says
-`recompile`, and `own` ends the names of those that were not.
+away from zero. Those of other names round to even, but for gradients (`AsmFmhaKernel.cut`). A backward kernel with
+`causal` has a mask that starts at the first key, with `causal_br` one that ends at the last, with `swa` any window; one
+that was compiled for gfx942 first says `recompile`, and `own` ends the names of those that were not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.shipped_kernel import AsmObject, ShippedKernel
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.enums import FmhaCorner, FmhaEntry, FmhaKv, FmhaKvLayout
 from ckgen.families.fmha.signature import FmhaSignature
 from ckgen.model.config import Tile
@@ -34,10 +35,11 @@ FORWARD_NAME = re.compile(
 )
 BACKWARD_NAME = re.compile(
     r"bwd_hd(?P<q>\d+)(?:_hd(?P<v>\d+))?_(?P<type>bf16|fp16)"
-    r"(?:(?:_causal(?:_br)?|_swa)?_a32_rt(?:ne|na)_pssk(?:ddv)?(?:_group)?(?:_recompile)?"
+    r"(?:(?:_causal(?:_br)?|_swa)?_a32(?:_rt(?:ne|na|z))?_pssk(?:ddv)?(?:_group)?(?:_recompile)?"
     r"|(?:_causal)?_a32_pssk_own|_a32_psskddv(?:_group)?_own)$"
 )
 _WINDOWS, _CAUSAL, _TO_LAST = "_swa_", "_causal_", "_br_"
+_CUTS, _FP16 = "_rtz_", "_fp16_"
 _PAGED_NAME = re.compile(r"pa_(?P<type>bf16|fp16)_noquant_gqa(?P<group>\d+)_\dtg_4w$")
 
 
@@ -86,6 +88,16 @@ class AsmFmhaKernel(ShippedKernel):
         return BackwardForm.WINDOWS if _WINDOWS in self.config.name else BackwardForm.PADDED
 
     @property
+    def cut(self) -> Cut:
+        """Of gradients: gfx950's own kernels round, others of fp16 have no instruction for it."""
+        name = self.config.name
+        if not self.goes_back or name.endswith(OWN):
+            return Cut.NOTHING
+        if _FP16 in name:
+            return Cut.ALL
+        return Cut.FACTORS if _CUTS in name else Cut.NOTHING
+
+    @property
     def varlen(self) -> bool:
         """Whether it is of sequences one after the other."""
         return self.signatures[0].traits.varlen
@@ -126,6 +138,11 @@ def asm_fmha_kernel_of(config: AsmConfig) -> AsmFmhaKernel:
     if kernel.config != config:
         raise KeyError(config)
     return kernel
+
+
+def cut_of(config: object) -> Cut:
+    """What the kernel of any Config cuts: only shipped ones cut anything of gradients."""
+    return asm_fmha_kernel_of(config).cut if isinstance(config, AsmConfig) else Cut.NOTHING
 
 
 def _kernel(entry: Mapping[str, Any]) -> AsmFmhaKernel:

@@ -17,8 +17,9 @@ Products. dX and c P may be rounded to Q's type, to within r of themselves or a 
 A sum of n products of numbers x with errors e by exact numbers y is then off by
     sum (e (1 + r) + |x| r + a) |y| + (n + 16) u sum (|x| + e)(1 + r)|y| + n f,
 in any order: for dQ n is the keys, for dK and dV the rows of all query heads of the KV head. `scale` goes with dX.
-dbias sums dS over what shares an element; dsink sums exp(sink - lse) delta over all rows, each off by its two factors.
-Each result is rounded once to its type.
+What cuts them towards zero is off by a whole unit of their last place where rounding is off by half of one: by 2 r, or
+2 a. dbias sums dS over what shares an element; dsink sums exp(sink - lse) delta over all rows, each off by its two
+factors. Each result is rounded once to its type, or cut where dK and dV are.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ckgen.families.common.comparison import Expected
 from ckgen.families.common.rounding import rounded
 from ckgen.families.common.storage import Values
 from ckgen.families.fmha.backward_operands import BackwardOperands
+from ckgen.families.fmha.cut import Cut
 from ckgen.families.fmha.enums import FmhaBias
 from ckgen.families.fmha.mask import FmhaMask
 from ckgen.families.fmha.operands import FmhaOperands
@@ -75,11 +77,12 @@ class _Sum:
             of[at] += more
         self.terms[at] += terms
 
-    def rounded(self, dtype: DType, factor: float = 1.0) -> Expected:
+    def rounded(self, dtype: DType, factor: float = 1.0, *, is_cut: bool = False) -> Expected:
         """Where nothing was added any value is right."""
         error = self.error + (self.terms + 16) * _U * (self.size + self.error) + self.terms * _FLUSHED
         size = abs(factor)
-        found = rounded(factor * self.exact, size * error + 2 * _U * size * np.abs(self.exact), dtype)
+        bound = size * error + 2 * _U * size * np.abs(self.exact)
+        found = rounded(factor * self.exact, bound, dtype, truncates=is_cut)
         return Expected(found.c, np.where(self.terms > 0, found.bound, np.inf))
 
 
@@ -97,11 +100,11 @@ class _Head:
     delta_error: Values
 
 
-def expect_backward(operands: BackwardOperands) -> Gradients:
-    """dQ, dK and dV, dbias of a bias of elements, and dsink of sinks."""
+def expect_backward(operands: BackwardOperands, cut: Cut = Cut.NOTHING) -> Gradients:
+    """dQ, dK and dV, dbias of a bias of elements, and dsink of sinks; `cut`: of 16-bit types."""
     of = operands.forward
     shape, group, dtype = of.shape, of.shape.heads_q // of.shape.heads_k, of.signature.a
-    mask, rounding = FmhaMask.of(shape, of.signature.traits.masked), _rounding(dtype)
+    mask, rounding = FmhaMask.of(shape, of.signature.traits.masked), _rounding(dtype, cut)
     dq, dk, dv = (_Sum.of(one.shape) for one in (of.q, of.k, of.v))
     elementwise = of.signature.traits.bias is FmhaBias.ELEMENTWISE and of.bias is not None
     dbias = _Sum.of(of.bias.shape) if elementwise and of.bias is not None else None
@@ -121,8 +124,8 @@ def expect_backward(operands: BackwardOperands) -> Gradients:
                 _add_sink(dsink, operands, b, h, head)
     return Gradients(
         dq.rounded(dtype, of.scale),
-        dk.rounded(dtype, of.scale),
-        dv.rounded(dtype),
+        dk.rounded(dtype, of.scale, is_cut=cut.of_results),
+        dv.rounded(dtype, is_cut=cut.of_results),
         None if dbias is None else dbias.rounded(dtype),
         None if dsink is None else dsink.rounded(DType.FP32),
     )
@@ -206,9 +209,10 @@ def _add_sink(dsink: _Sum, operands: BackwardOperands, b: int, h: int, head: _He
     dsink.add((h,), -part.sum(), error.sum(), np.abs(part).sum(), len(part))
 
 
-def _rounding(dtype: DType) -> Precision:
+def _rounding(dtype: DType, cut: Cut) -> Precision:
     """Of what goes into the products; bf16 dot products take subnormal numbers for 0."""
     one = PRECISIONS[dtype]
     if dtype is DType.FP32:
         return Precision(0.0, 0.0, one.largest)
-    return Precision(one.roundoff, max(one.least, _FLUSHED), one.largest)
+    units = 1 if cut is Cut.NOTHING else 2
+    return Precision(units * one.roundoff, max(units * one.least, _FLUSHED), one.largest)
