@@ -3,10 +3,8 @@
 #include "backends/host/gemm/ahead.hpp"
 #include "backends/host/gemm/fused.hpp"
 #include "backends/host/gemm/pack_source.hpp"
-#include "ckgen/codecs.hpp"
+#include "backends/host/gemm/part_scales.hpp"
 #include "ckgen/prepack.hpp"
-#include "ckgen/preshuffle.hpp"
-#include "ckgen/scales.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,8 +16,6 @@ namespace {
 
 // Rows of a tile of C that may lie a power of two apart: they share one set of a first-level cache of eight ways.
 constexpr std::int64_t kRowsOfASet = 7;
-
-constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
 
 // The line of an address, to be written: it is taken from the other cores, which a store would wait for. CPUs that do
 // not know the instruction do nothing; the address may be any.
@@ -37,6 +33,7 @@ class Problem {
         args_(args),
         batch_(batch),
         part_(part),
+        scales_(g, traits, args, batch, part),
         mr_(g.micro->mr),
         nr_(g.micro->nr),
         workspace_(workspace) {
@@ -46,15 +43,9 @@ class Problem {
     c_ = static_cast<unsigned char*>(part.c);
     ldc_ = args.ldc;
     bias_ = traits.bias ? static_cast<const float*>(args.bias) : nullptr;
-    a_scale_row_major_ = args.a_scale_row_major;
-    a_scale_line_ = args.a_scale_stride != 0 ? args.a_scale_stride : a_scale_row_major_ ? g.groups : args.m;
-    mx_scale_shuffled_ = args.mx_scale_shuffled;
-    a_scale_ = scales(scales_a(traits.quant, traits.scale_block) ? args.a_scale : nullptr,
-                      args.batch_stride_a == 0 ? 0 : batch, args.m, traits.quant);
-    b_scale_ = scales(
-        scales_b(traits.quant, traits.scale_block) ? args.b_scale : nullptr, args.batch_stride_b == 0 ? 0 : batch,
-        traits.quant == Quant::blockscale ? ceil_div(args.n, traits.scale_block.n) : args.n, traits.quant);
     sums_in_c_ = can_sum_in_c();
+    a_in_place_ = can_read_a_in_place();
+    rounds_tiles_ = can_round_tiles();
   }
 
   void run() noexcept {
@@ -62,82 +53,25 @@ class Problem {
   }
 
  private:
-  const void* scales(const void* base, std::int64_t batch, std::int64_t rows, Quant quant) const noexcept {
-    if (base == nullptr) return nullptr;
-    switch (quant) {
-      case Quant::rowwise: return static_cast<const float*>(base) + batch * rows;
-      case Quant::blockscale: return static_cast<const float*>(base) + batch * rows * g_.groups;
-      case Quant::mx:
-        return static_cast<const unsigned char*>(base) +
-               batch * (mx_scale_shuffled_ ? shuffled_mx_scale_bytes(rows, g_.groups) : rows * g_.groups);
-      default: return base;
-    }
-  }
-
   const MicroKernel& micro_of(std::int64_t m_panel) const noexcept {
     return m_panel == g_.m_panels - 1 ? *g_.tail : *g_.micro;
   }
 
-  float mx_scale(const void* scales, std::int64_t row, std::int64_t group) const noexcept {
-    const std::int64_t at = mx_scale_shuffled_ ? shuffled_mx_scale(row, group, g_.groups) : row * g_.groups + group;
-    return kE8m0.value[static_cast<const unsigned char*>(scales)[at]];
-  }
-
-  // The row of A and of its scales that makes row p of the product.
-  std::int64_t row_of_a(std::int64_t p) const noexcept { return part_.rows == nullptr ? p : part_.rows[p]; }
-
-  // out[group * stride + r] for r < width: the scale of row (or column) r of the part, counted from p0, whatever shape
-  // the caller keeps them in; 1 where this side has none.
-  void gather_a_scales(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
-    if (g_.groups == 0) return;
-    for (std::int64_t r = 0; r < mr_; ++r) {
-      const bool inside = p0 + r < g_.size.m;
-      const std::int64_t p = inside ? row_of_a(part_.m0 + p0 + r) : 0;
-      for (std::int64_t q = 0; q < g_.groups; ++q) {
-        float v = 0.0f;
-        if (inside) {
-          if (traits_.quant == Quant::mx)
-            v = mx_scale(a_scale_, p, q);
-          else if (a_scale_ == nullptr)
-            v = 1.0f;
-          else
-            v = static_cast<const float*>(a_scale_)[a_scale_row_major_ ? p * a_scale_line_ + q : q * a_scale_line_ + p];
-        }
-        out[q * stride + r] = v;
-      }
-    }
-  }
-
-  void gather_b_scales(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
-    if (g_.groups == 0) return;
-    for (std::int64_t r = 0; r < width; ++r) {
-      const std::int64_t p = part_.n0 + p0 + r;
-      const std::int64_t of_block = p / traits_.scale_block.n * g_.groups;
-      for (std::int64_t q = 0; q < g_.groups; ++q) {
-        float v = 0.0f;
-        if (p0 + r < g_.size.n) {
-          if (traits_.quant == Quant::mx)
-            v = mx_scale(b_scale_, p, q);
-          else if (b_scale_ == nullptr)
-            v = 1.0f;
-          else
-            v = static_cast<const float*>(b_scale_)[of_block + q];
-        }
-        out[q * stride + r] = v;
-      }
-    }
-  }
-
   // Where word `word` of K of a panel of a superblock is, which `micro` multiplies.
   unsigned char* rows_at(std::int64_t panel, std::int64_t word, const MicroKernel& micro) const noexcept {
-    return workspace_ + (panel * g_.a_words * mr_ + word % g_.a_words * micro.mr) * 4;
+    return workspace_ + (panel % g_.a_panels * g_.a_words * mr_ + word % g_.a_words * micro.mr) * 4;
+  }
+
+  // Element k of the first row of a panel of the part, as it lies in memory.
+  const unsigned char* row_of_a_at(std::int64_t m_panel, std::int64_t k) const noexcept {
+    return a_.base + bytes_of(a_.type, (part_.m0 + m_panel * mr_) * a_.ld + k);
   }
 
   // Panels of A from m0 on, as many as are kept, by all columns.
   void superblock(std::int64_t m0) noexcept {
     const std::int64_t m_count = std::min(g_.m_super, g_.m_panels - m0);
     float* a_scales = reinterpret_cast<float*>(workspace_ + g_.a_scale_offset);
-    for (std::int64_t i = 0; i < m_count; ++i) gather_a_scales((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
+    for (std::int64_t i = 0; i < m_count; ++i) scales_.gather_a((m0 + i) * mr_, g_.m_super * mr_, a_scales + i * mr_);
     const auto first = [&](std::int64_t item) { return item * g_.n_panels / g_.across; };
     const bool is_last = m0 + m_count == g_.m_panels;
     for (std::int64_t i = 0; i < g_.across; ++i) {
@@ -163,6 +97,7 @@ class Problem {
                  std::int64_t k1) const noexcept {
     const std::int64_t word = s * g_.split_words + (k0 - s * g_.split) / elements_per_word(g_.kind);
     for (std::int64_t i = i0; i < i0 + i_count; ++i) {
+      if (is_a_in_place(item.m0 + i)) continue;
       const MicroKernel& micro = micro_of(item.m0 + i);
       const std::int64_t row = (item.m0 + i) * mr_, count = std::min<std::int64_t>(micro.mr, g_.size.m - row);
       pack_panel(*g_.isa, micro, a_, part_.m0 + row, count, k0, k1 - k0, rows_at(i, word, micro));
@@ -179,8 +114,8 @@ class Problem {
 
   void run_item(const Item& item, unsigned char* slot) const noexcept {
     if (g_.groups > 0)
-      gather_b_scales(item.j0 * nr_, item.j_count * nr_, g_.item_n * nr_,
-                      reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
+      scales_.gather_b(item.j0 * nr_, item.j_count * nr_, g_.item_n * nr_,
+                       reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
     if (g_.splits == 0) {
       std::memset(slot, 0, g_.slot_total_offset);
       each_block(item, slot, [&](const Block& block) { store(item, block, block.acc, slot); });
@@ -202,7 +137,7 @@ class Problem {
           if (item.j0 == 0) pack_rows(item, block.i0, block.i_count, s, d0, d1);
           Ahead rows_ahead = rows_after(item, block, d0, d1);
           accumulate(item, block, s, d0, d1, slot, rows_ahead, columns_ahead);
-          if (d1 == end) finish_split(item, block, s, slot);
+          if (d1 == end && !rounds_tiles_) finish_split(item, block, s, slot);
         });
       }
     }
@@ -297,58 +232,120 @@ class Problem {
            traits_.quant == Quant::none && traits_.epilogue.empty() && bias_ == nullptr && g_.in_place == nullptr &&
            mr_ <= kRowsOfASet && reinterpret_cast<std::uintptr_t>(c_) % alignof(float) == 0;
   }
+  // Whether each tile's sums, found in one call, are all that there is to store: kernels of tiles round one tile while
+  // they multiply the next.
+  bool can_round_tiles() const noexcept {
+    return g_.micro->grain > 1 && g_.micro->nr == kTileColumns && g_.one_pass && g_.splits == 1 && g_.kc >= g_.size.k &&
+           g_.kind == PackKind::bf16 && traits_.c == DType::bf16 && traits_.quant == Quant::none &&
+           traits_.epilogue.empty() && bias_ == nullptr;
+  }
+  // Whether tile instructions take A as it lies in memory: whole lines of whole words, which one item alone reads.
+  bool can_read_a_in_place() const noexcept {
+    constexpr std::uintptr_t kLine = 64;
+    const DType as_it_is = g_.kind == PackKind::i8 ? DType::int8 : DType::bf16;
+    return g_.micro->grain > 1 && g_.across == 1 && g_.splits == 1 && a_.type == as_it_is && a_.k_contiguous &&
+           a_.op == OperandOp::none && a_.rows == nullptr && g_.size.k % elements_per_word(g_.kind) == 0 &&
+           reinterpret_cast<std::uintptr_t>(a_.base) % kLine == 0 &&
+           static_cast<std::uintptr_t>(bytes_of(a_.type, a_.ld)) % kLine == 0;
+  }
+  // Of a panel of the part: rows beyond it are nobody's.
+  bool is_a_in_place(std::int64_t m_panel) const noexcept {
+    return a_in_place_ && m_panel * mr_ + micro_of(m_panel).mr <= g_.size.m;
+  }
+
   // Whether a tile, counted in panels of the part, has no row or column beyond it.
   bool is_whole(std::int64_t m_panel, std::int64_t n_panel) const noexcept {
     return (m_panel + 1) * mr_ <= g_.size.m && (n_panel + 1) * nr_ <= g_.size.n;
   }
 
-  // A tile of C that is stored soon: its lines lie in another core's cache or further off.
+  // The tile of C that is stored soon.
+  unsigned char* c_at(std::int64_t m_panel, std::int64_t n_panel) const noexcept {
+    return c_ + bytes_of(traits_.c, m_panel * mr_ * ldc_ + n_panel * nr_);
+  }
+  // Its lines, which lie in another core's cache or further off.
   void ask_for_c(std::int64_t m_panel, std::int64_t n_panel, std::int64_t rows) const noexcept {
-    const auto first = reinterpret_cast<std::uintptr_t>(c_) +
-                       static_cast<std::uintptr_t>(bytes_of(traits_.c, m_panel * mr_ * ldc_ + n_panel * nr_));
+    const auto first = reinterpret_cast<std::uintptr_t>(c_at(m_panel, n_panel));
     const auto row = static_cast<std::uintptr_t>(bytes_of(traits_.c, ldc_)),
                length = static_cast<std::uintptr_t>(bytes_of(traits_.c, nr_));
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::uintptr_t i = 0; i < length; i += 64) ask_to_write(first + static_cast<std::uintptr_t>(r) * row + i);
   }
 
+  struct Slice {
+    std::int64_t k0, k1, begin;  // of K, and where its split begins
+    std::int64_t word, packed;   // k0 as a word of A's panels, and of the columns that the item packed
+  };
+
   // Adds elements [d0, d1) of K of split s, whose columns of B are packed, to a block.
   void accumulate(const Item& item, const Block& block, std::int64_t s, std::int64_t d0, std::int64_t d1,
                   unsigned char* slot, Ahead& rows_ahead, Ahead& columns_ahead) const noexcept {
     const std::int64_t e = elements_per_word(g_.kind), begin = s * g_.split;
-    const unsigned of_first = g_.kind == PackKind::i8 ? kFindExcess : 0U;
-    alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
+    Beside beside{rows_ahead, columns_ahead, {}, {}};
     for (std::int64_t k0 = d0; k0 < d1; k0 += g_.kc) {
-      const std::int64_t k1 = std::min(k0 + g_.kc, d1), words = ceil_div(k1 - k0, e);
-      const std::int64_t word = s * g_.split_words + (k0 - begin) / e;
+      const Slice slice{k0, std::min(k0 + g_.kc, d1), begin, s * g_.split_words + (k0 - begin) / e, (k0 - d0) / e};
+      if (g_.micro->grain > 1 && g_.group == 0) {  // A stays in the first-level cache, C is written in long runs
+        for (std::int64_t i = 0; i < block.i_count; ++i)
+          for (std::int64_t j = 0; j < item.j_count; ++j)
+            add_tile(item, block, i, j, slice, columns_of(item, j, slice.word, slice.packed, slot), slot, beside);
+        continue;
+      }
       for (std::int64_t j = 0; j < item.j_count; ++j) {
-        const Columns b = columns_of(item, j, word, (k0 - d0) / e, slot);
-        for (std::int64_t i = 0; i < block.i_count; ++i) {
-          const std::int64_t panel = block.i0 + i;
-          const MicroKernel& micro = micro_of(item.m0 + panel);
-          const unsigned char* a = rows_at(panel, word, micro);
-          unsigned char* tile = block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
-          std::int64_t ld = g_.acc_ld;
-          if (sums_in_c_ && is_whole(panel + item.m0, item.j0 + j)) {
-            tile = c_ + ((item.m0 + panel) * mr_ * ldc_ + (item.j0 + j) * nr_) * 4;
-            ld = ldc_;
-          }
-          if (k1 == g_.size.k) ask_for_c(item.m0 + panel, item.j0 + j, micro.mr);
-          const unsigned char* const* ahead = rows_ahead.take(words);
-          if (ahead == nullptr) ahead = columns_ahead.take(words);
-          if (g_.group == 0)
-            micro.run({words, a, b.base, b.panels, tile, ld,
-                       (k0 == begin ? 0U : kAccumulate) | (i == 0 ? of_first : 0U), nullptr, nullptr, excess, ahead});
-          else
-            accumulate_scaled(micro, {k0, k1, begin}, a, b, tile, panel, j, slot, ahead);
-        }
+        const Columns b = columns_of(item, j, slice.word, slice.packed, slot);
+        for (std::int64_t i = 0; i < block.i_count; ++i) add_tile(item, block, i, j, slice, b, slot, beside);
       }
     }
+    round_tile(beside.before, mr_, nr_);
   }
 
-  struct Slice {
-    std::int64_t k0, k1, begin;  // of K, and where its split begins
+  // What goes on while a tile is multiplied.
+  struct Beside {
+    Ahead& rows_ahead;
+    Ahead& columns_ahead;
+    TileResult before;  // see rounds_tiles_
+    alignas(64) std::int32_t excess[kMostPanels * kPanelColumns];
   };
+
+  // A slice of tile j of panel i of a block.
+  void add_tile(const Item& item, const Block& block, std::int64_t i, std::int64_t j, const Slice& slice,
+                const Columns& b, unsigned char* slot, Beside& beside) const noexcept {
+    const std::int64_t panel = block.i0 + i, of_part = item.m0 + panel, column = item.j0 + j;
+    const std::int64_t words = ceil_div(slice.k1 - slice.k0, elements_per_word(g_.kind));
+    const MicroKernel& micro = micro_of(of_part);
+    const bool in_place = is_a_in_place(of_part);
+    const unsigned char* a = in_place ? row_of_a_at(of_part, slice.k0) : rows_at(panel, slice.word, micro);
+    unsigned char* tile = rounds_tiles_ ? block.acc : block.acc + (i * mr_ * g_.acc_ld + j * nr_) * 4;
+    std::int64_t ld = rounds_tiles_ ? kTileColumns : g_.acc_ld;
+    if (sums_in_c_ && is_whole(of_part, column)) {
+      tile = c_at(of_part, column);
+      ld = ldc_;
+    }
+    const bool is_last = slice.k1 == g_.size.k,
+               asks_itself = g_.micro->grain > 1 && g_.group == 0 && bytes_of(traits_.c, nr_) <= 64;
+    if (is_last && !asks_itself) ask_for_c(of_part, column, micro.mr);
+    const unsigned char* const* ahead = beside.rows_ahead.take(words);
+    if (ahead == nullptr) ahead = beside.columns_ahead.take(words);
+    if (g_.group != 0) return accumulate_scaled(micro, slice, a, b, tile, panel, j, slot, ahead);
+    const unsigned flags =
+        (slice.k0 == slice.begin ? 0U : kAccumulate) | (i == 0 && g_.kind == PackKind::i8 ? kFindExcess : 0U);
+    MicroCall call{words, a, b.base, b.panels, tile, ld, flags, nullptr, nullptr, beside.excess, ahead};
+    if (is_last && asks_itself) call.result = reinterpret_cast<std::uintptr_t>(c_at(of_part, column));
+    call.result_next = bytes_of(traits_.c, ldc_);
+    if (in_place) call.a_row = bytes_of(a_.type, a_.ld);
+    call.before = beside.before;
+    micro.run(call);
+    if (!rounds_tiles_) return;
+    beside.before = {reinterpret_cast<const float*>(tile), c_at(of_part, column), call.result_next, micro.mr};
+    if (is_whole(of_part, column)) return;
+    round_tile(beside.before, g_.size.m - of_part * mr_, g_.size.n - column * nr_);
+    beside.before = {};
+  }
+
+  // Rows and columns of a tile up to these.
+  void round_tile(const TileResult& tile, std::int64_t rows, std::int64_t columns) const noexcept {
+    const std::int64_t n = std::min<std::int64_t>(kTileColumns, columns), m = std::min<std::int64_t>(tile.rows, rows);
+    for (std::int64_t r = 0; r < m; ++r)
+      g_.isa->encode(traits_.c, tile.sums + r * kTileColumns, tile.out + r * tile.next, n);
+  }
 
   // A slice of one tile, group of K by group of K.
   void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const Columns& b,
@@ -381,11 +378,11 @@ class Problem {
     const std::int64_t row = part_.m0 + r, column = part_.n0 + item.j0 * nr_;
     FinishArgs f{acc, has_int_sums(g_.kind), columns(item), 1.0f, 1.0f, nullptr, nullptr};
     if (traits_.quant == Quant::per_tensor) {
-      f.a_scale = *static_cast<const float*>(a_scale_);
-      f.b_scalar = *static_cast<const float*>(b_scale_);
+      f.a_scale = *scales_.a();
+      f.b_scalar = *scales_.b();
     } else if (traits_.quant == Quant::rowwise) {
-      f.a_scale = static_cast<const float*>(a_scale_)[row_of_a(row)];
-      f.b_scale = static_cast<const float*>(b_scale_) + column;
+      f.a_scale = scales_.a()[part_.rows == nullptr ? row : part_.rows[row]];
+      f.b_scale = scales_.b() + column;
     }
     if (with_bias && bias_ != nullptr) f.bias = bias_ + column;
     g_.isa->finish(f, out);
@@ -458,17 +455,14 @@ class Problem {
   const GemmArgs& args_;
   const std::int64_t batch_;
   const Part part_;
+  const PartScales scales_;
   const std::int64_t mr_, nr_;
   unsigned char* const workspace_;
   PackSource a_{}, b_{};
   unsigned char* c_ = nullptr;
   std::int64_t ldc_ = 0;
   const float* bias_ = nullptr;
-  bool a_scale_row_major_ = true, mx_scale_shuffled_ = false;
-  std::int64_t a_scale_line_ = 0;  // of block scales, from line to line
-  bool sums_in_c_ = false;
-  const void* a_scale_ = nullptr;
-  const void* b_scale_ = nullptr;
+  bool sums_in_c_ = false, a_in_place_ = false, rounds_tiles_ = false;
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ struct Geometry {
   std::int32_t split_mode;
   std::int64_t split_words, words;  // packed words of a split and of all splits, per row
   std::int64_t a_words;             // of them that are kept of A: where there is one item along N, those of a depth
+  std::int64_t a_panels;            // of A that are kept: there those of a block, else of a superblock
   std::int64_t depth, depth_words;  // of B that an item packs at once, a multiple of kc or the whole split
   std::int64_t pm;                  // panels of A per block
   std::int64_t item_n;              // panels per item, at most

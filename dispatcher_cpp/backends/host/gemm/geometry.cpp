@@ -14,6 +14,8 @@ namespace {
 // its packed B there twice: what is multiplied, and what is asked for meanwhile.
 constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
 constexpr std::int64_t kPackedBBytes = std::int64_t{256} << 10;
+// CPUs with tiles have 2 MB of that cache.
+constexpr std::int64_t kPackedBBytesOfTiles = std::int64_t{512} << 10;
 constexpr std::int64_t kAccumulatorBytes = std::int64_t{2} << 20;
 // Runs of B's rows that are read at a time.
 constexpr std::int64_t kDepthWords = 512;
@@ -37,12 +39,12 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
 }
 
 // Columns and depth of B that an item packs at once.
-void cut_columns(Geometry& g, const Blocking& blocking) noexcept {
+void cut_columns(Geometry& g, const Blocking& blocking, std::int64_t most_bytes) noexcept {
   const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr, kc_words = g.kc / e;
   g.depth_words = std::min(g.split_words, ceil_div(kDepthWords, kc_words) * kc_words);
   g.depth = std::min(g.depth_words * e, g.split);
   const std::int64_t most = std::min(ceil_div(blocking.block_n, nr), g.n_panels);
-  const std::int64_t widest = std::clamp<std::int64_t>(kPackedBBytes / (nr * 4 * g.depth_words), 1, most);
+  const std::int64_t widest = std::clamp<std::int64_t>(most_bytes / (nr * 4 * g.depth_words), 1, most);
   g.across = ceil_div(g.n_panels, widest);
   g.item_n = ceil_div(g.n_panels, g.across);
 }
@@ -79,6 +81,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.split_mode = blocking.split_mode;
   const MicroKernel& tallest_of = *tallest_micro(menu, blocking.mr, blocking.nr);
   g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
+  const bool has_tiles = tallest_of.grain > 1;
   // Slices of K end where groups do; those of tiles are whole grains (gemm/blocking.cpp).
   const std::int64_t grain = std::max<std::int64_t>(tallest_of.grain * e, g.group);
   g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), grain) * grain;
@@ -87,11 +90,14 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
   g.n_panels = ceil_div(sizes.n, nr);
   g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;
+  // Tiles sum up a product that is no deeper than kc in one go, and others in slices as deep as B is packed.
+  if (has_tiles && g.groups == 0 && g.split > g.kc) g.kc = std::min(g.kc, ceil_div(kDepthWords * e, grain) * grain);
   // B is read once by one row of tiles, and in longer runs where A stays in a core's cache nevertheless.
   const std::int64_t tallest = tallest_of.mr;
   if (g.reads_prepacked && sizes.m <= tallest)
     g.kc = std::max(g.kc, ceil_div(kPanelsABytes / 4 / tallest * e, grain) * grain);
-  cut_columns(g, blocking);
+  const bool is_tall = sizes.m > blocking.block_m;  // fewer rows take as long as B is packed
+  cut_columns(g, blocking, has_tiles && is_tall ? kPackedBBytesOfTiles : kPackedBBytes);
   g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
 
@@ -112,14 +118,15 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
     g.pm = g.m_super;
   }
 
-  std::size_t at = words_bytes(g.m_super * mr, g.a_words);
+  // Of a block the most that its rows can be, so that fewer rows never need more.
+  const std::int64_t block_rows =
+      std::min(g.m_super * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
+  g.a_panels = is_kept ? g.m_super : g.pm;
+  std::size_t at = words_bytes(is_kept ? g.m_super * mr : block_rows, g.a_words);
   g.a_scale_offset = at;
   at += words_bytes(g.m_super * mr, g.groups);
   g.slot_offset = at;
 
-  // Of a block the most that its rows can be, so that fewer rows never need more.
-  const std::int64_t block_rows =
-      std::min(g.m_super * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
   const std::int64_t acc_rows = g.one_pass ? block_rows : g.m_super * mr;
   std::size_t slot = words_bytes(acc_rows, g.acc_ld);
   g.slot_total_offset = slot;

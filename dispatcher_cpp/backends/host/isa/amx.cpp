@@ -30,23 +30,91 @@ constexpr TileConfig kWhole = config_of(kGrain);
   else                                \
     _tile_dpbf16ps(c, a, b)
 
-// Where the operands of products begin: of A a panel, of B two.
+// Where the operands of products begin: of A a panel, or rows as they lie in memory, of B two panels.
 struct Operands {
   const unsigned char *a, *left, *right;
+  std::int64_t a_row, a_step;  // bytes from one row of A to the next, and from one step of K to the next
+
+  Operands after(std::int64_t steps) const {
+    return {a + steps * a_step, left + steps * kTileBytes, right + steps * kTileBytes, a_row, a_step};
+  }
 };
 
-// Adds `steps` products of words to the sums in tiles.
-template <PackKind KIND, int MR>
-[[gnu::always_inline]] inline void add_steps(const Operands& o, std::int64_t steps) {
+// What is done beside products, a few rows at each step: the rows of the tile before are rounded, and the lines that
+// this one goes to are asked for; a core waits for many at once.
+class Beside {
+ public:
+  Beside(const MicroCall& call, int rows)
+      : line_(call.result),
+        line_next_(static_cast<std::uintptr_t>(call.result_next)),
+        lines_(call.result == 0 ? 0 : rows),
+        before_(call.before),
+        at_once_(rows_at_once(call)) {}
+
+  [[gnu::always_inline]] inline void step() {
+    constexpr int kLinesAtOnce = 4;
+    if (lines_ > 0) {
+      for (int i = 0; i < kLinesAtOnce; ++i, line_ += line_next_) _m_prefetchw(reinterpret_cast<void*>(line_));
+      lines_ -= kLinesAtOnce;
+    }
+    for (int i = 0; i < at_once_ && before_.rows > 0; ++i) round_row();
+  }
+  // What the steps left of the tile before.
+  void finish() {
+    while (before_.rows > 0) round_row();
+  }
+
+ private:
+  static std::int32_t rows_at_once(const MicroCall& call) {
+    const auto steps = static_cast<std::int32_t>(call.words / kGrain);
+    return call.before.rows == 0 || steps == 0 ? 0 : (call.before.rows + steps - 1) / steps;
+  }
+  // As encode() of the level below rounds it.
+  [[gnu::always_inline]] inline void round_row() {
+    constexpr int kNanOrSubnormal = 0xa1;
+    const __m512 low = _mm512_loadu_ps(before_.sums), high = _mm512_loadu_ps(before_.sums + kRows);
+    if ((_mm512_fpclass_ps_mask(low, kNanOrSubnormal) | _mm512_fpclass_ps_mask(high, kNanOrSubnormal)) != 0) {
+      kIsaV4Bf16.encode(DType::bf16, before_.sums, before_.out, kTileColumns);
+    } else {
+      const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
+      __builtin_memcpy(before_.out, &both, sizeof both);
+    }
+    before_.sums += kTileColumns;
+    before_.out += before_.next;
+    --before_.rows;
+  }
+
+  std::uintptr_t line_, line_next_;
+  int lines_;
+  TileResult before_;
+  std::int32_t at_once_;
+};
+
+// A call's rows of A are those of the next call: up to so many steps of them stay in the first-level cache. What else
+// is read passes through.
+constexpr std::int64_t kStepsKept = 20;
+// Tile numbers are part of this instruction too.
+#define CKGEN_LOAD_A(tile, from)      \
+  if constexpr (KEEPS_A)              \
+    _tile_loadd(tile, from, o.a_row); \
+  else                                \
+    _tile_stream_loadd(tile, from, o.a_row)
+
+// Adds `steps` products of words to the sums in tiles. What two products wait for is loaded ahead of the first.
+template <PackKind KIND, int MR, bool KEEPS_A>
+[[gnu::always_inline]] inline void add_steps(const Operands& o, std::int64_t steps, Beside& beside) {
   for (std::int64_t k = 0; k < steps; ++k) {
-    const unsigned char* a = o.a + k * MR * 64;
-    _tile_loadd(6, o.left + k * kTileBytes, 64);
-    _tile_loadd(4, a, 64);
+    const unsigned char* a = o.a + k * o.a_step;
+    CKGEN_LOAD_A(4, a);
+    _tile_stream_loadd(6, o.left + k * kTileBytes, 64);
+    _tile_stream_loadd(7, o.right + k * kTileBytes, 64);
     CKGEN_ADD_PRODUCT(0, 4, 6);
-    _tile_loadd(7, o.right + k * kTileBytes, 64);
-    CKGEN_ADD_PRODUCT(1, 4, 7);
     if constexpr (MR > kRows) {
-      _tile_loadd(5, a + kTileBytes, 64);
+      CKGEN_LOAD_A(5, a + kRows * o.a_row);
+    }
+    CKGEN_ADD_PRODUCT(1, 4, 7);
+    beside.step();
+    if constexpr (MR > kRows) {
       CKGEN_ADD_PRODUCT(2, 5, 6);
       CKGEN_ADD_PRODUCT(3, 5, 7);
     }
@@ -66,7 +134,7 @@ template <int MR>
 
 // Sums of so many words, added to those in memory where there are some.
 template <PackKind KIND, int MR>
-void add_words(Operands o, std::int64_t words, bool has_sums, void* sums, std::int64_t ld) {
+void add_words(Operands o, std::int64_t words, bool has_sums, void* sums, std::int64_t ld, Beside beside) {
   auto* c = static_cast<unsigned char*>(sums);
   for (std::int64_t k = 0; k < words;) {
     const bool is_whole = words - k >= kGrain;
@@ -82,10 +150,14 @@ void add_words(Operands o, std::int64_t words, bool has_sums, void* sums, std::i
         _tile_loadd(3, c + kRows * ld * 4 + 64, ld * 4);
       }
     }
-    add_steps<KIND, MR>(o, steps);
+    if (steps <= kStepsKept)
+      add_steps<KIND, MR, true>(o, steps, beside);
+    else
+      add_steps<KIND, MR, false>(o, steps, beside);
+    beside.finish();
     store_tiles<MR>(c, ld);
     k += steps * step;
-    o = {o.a + steps * MR * 64, o.left + steps * kTileBytes, o.right + steps * kTileBytes};
+    o = o.after(steps);
     has_sums = true;
   }
   keep_order();
@@ -116,6 +188,7 @@ void add_scaled(const Sums& sums, const float* a_scale, const float* b_scale, bo
 template <int MR>
 void add_groups(Operands o, const MicroCall& call) {
   alignas(64) Sums sums[2];
+  Beside beside(call, MR);  // empty: the caller of groups sees to C
   const std::int64_t groups = (call.words + call.group - 1) / call.group, steps = call.group / kGrain;
   const auto scale = [&](std::int64_t g) {
     add_scaled<MR>(sums[g % 2], call.a_scale + g * call.a_scale_next, call.b_scale + g * call.b_scale_next,
@@ -130,14 +203,14 @@ void add_groups(Operands o, const MicroCall& call) {
       _tile_zero(1);
       _tile_zero(2);
       _tile_zero(3);
-      add_steps<PackKind::bf16, MR>(o, steps);
+      add_steps<PackKind::bf16, MR, false>(o, steps, beside);
       store_tiles<MR>(sums[g % 2], 2 * kRows);
       keep_order();
     } else {
-      add_words<PackKind::bf16, MR>(o, left, false, sums[g % 2], 2 * kRows);
+      add_words<PackKind::bf16, MR>(o, left, false, sums[g % 2], 2 * kRows, beside);
     }
     if (g > 0) scale(g - 1);
-    o = {o.a + steps * MR * 64, o.left + steps * kTileBytes, o.right + steps * kTileBytes};
+    o = o.after(steps);
   }
   scale(groups - 1);
 }
@@ -146,15 +219,18 @@ template <PackKind KIND, int MR>
 void micro(const MicroCall& call) {
   static_assert((KIND == PackKind::bf16 || KIND == PackKind::i8) && (MR == kRows || MR == 2 * kRows));
   const auto* b = static_cast<const unsigned char*>(call.b);
-  const Operands o{static_cast<const unsigned char*>(call.a), b + call.panels[0] * 4, b + call.panels[1] * 4};
+  const bool is_panel = call.a_row == 0;
+  const Operands o{static_cast<const unsigned char*>(call.a), b + call.panels[0] * 4, b + call.panels[1] * 4,
+                   is_panel ? 64 : call.a_row, is_panel ? MR * 64 : 64};
   if (KIND == PackKind::bf16 && (call.flags & kScaled) != 0)
     add_groups<MR>(o, call);
   else
-    add_words<KIND, MR>(o, call.words, (call.flags & kAccumulate) != 0, call.acc, call.ld);
+    add_words<KIND, MR>(o, call.words, (call.flags & kAccumulate) != 0, call.acc, call.ld, Beside(call, MR));
   _tile_release();
 }
 
 #undef CKGEN_ADD_PRODUCT
+#undef CKGEN_LOAD_A
 
 bool are_words_in_place(const PackSource& s) {
   const DType as_it_is = s.kind == PackKind::i8 ? DType::int8 : DType::bf16;

@@ -40,6 +40,16 @@ enum MicroFlags : unsigned {
   kScaled = 2,      // f32, bf16: the sum over these words, times a_scale[i] then b_scale[j], is what is added
   kFindExcess = 4,  // i8 only: write `excess`; otherwise it is what a call with these words and columns wrote
 };
+// Sums of a tile, [rows][kTileColumns], that a kernel with a grain rounds to rows of bf16 while it multiplies the next
+// tile, whose sums may go to the same place.
+inline constexpr int kTileColumns = 32;
+struct TileResult {
+  const float* sums = nullptr;
+  unsigned char* out = nullptr;  // rows are so many bytes apart
+  std::int64_t next = 0;
+  std::int32_t rows = 0;
+};
+
 // acc[mr][nr] (leading dimension ld) from `words` steps over a panel a = [words][mr] and panels of B: columns
 // kPanelColumns * i ff. are [words][kPanelColumns] from word panels[i] of b on.
 struct MicroCall {
@@ -59,6 +69,14 @@ struct MicroCall {
   // Of kScaled and a kernel with a grain: the words are groups of so many, each with scales of its own; those of the
   // next group are so much further on.
   std::int64_t group = 0, a_scale_next = 0, b_scale_next = 0;
+  // Of a kernel with a grain, which asks for them while it multiplies: lines that are written later, one of each row of
+  // the tile, so many bytes apart. 0: none.
+  std::uintptr_t result = 0;
+  std::int64_t result_next = 0;
+  // Of a kernel with a grain: bytes from one row of A to the next, where `a` is the first of all the tile's rows as
+  // they lie in memory, in whole words; 0: `a` is a panel.
+  std::int64_t a_row = 0;
+  TileResult before = {};
 };
 inline constexpr std::int64_t kAheadWords = 32;
 using MicroFn = void (*)(const MicroCall& call);

@@ -1,0 +1,91 @@
+// What AMX's tiles may do another way: rows of A are read where they lie or as panels, and sums are rounded to bf16
+// while the next tile is multiplied, or later. The bits are the same.
+#include "backends/host/host_fixture.hpp"
+#include "guarded_memory.hpp"
+
+#include "backends/host/gemm/gemm.hpp"
+
+#include <limits>
+#include <random>
+
+namespace host_test {
+namespace test_host_tiles {
+
+constexpr HostConfig kConfigs[] = {{Isa::x86_64_amx, 32, 32, 64, 512, 1024, 1},
+                                   {Isa::x86_64_amx, 16, 32, 64, 64, 256, 1}};
+
+GemmTraits plain(DType c) {
+  return {DType::bf16, DType::bf16, c, DType::fp32, Layout::rcr, Quant::none, false, false};
+}
+
+// Numbers of all sizes, whose sums are also NaN, infinite and subnormal.
+Bytes numbers(std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Bytes all(static_cast<std::size_t>(count) * 2);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto which = random() % 20000;
+    const float odd = which == 0   ? std::numeric_limits<float>::quiet_NaN()
+                      : which == 1 ? std::numeric_limits<float>::infinity()
+                                   : normal(random);
+    write(DType::bf16, all.data(), i, odd);
+  }
+  return all;
+}
+
+class HostTiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!host::isa_available(Isa::x86_64_amx)) GTEST_SKIP() << "this CPU has no tiles";
+  }
+
+  static Bytes product(DType c, const HostConfig& config, Shape s, const void* a, std::int64_t lda, const Bytes& b) {
+    Bytes out(static_cast<std::size_t>(bytes_of(c, s.m * s.n)));
+    GemmArgs args{};
+    args.a = a, args.b = b.data(), args.c = out.data();
+    args.m = s.m, args.n = s.n, args.k = s.k, args.batch = 1;
+    args.lda = lda, args.ldb = s.k, args.ldc = s.n;
+    const GemmTraits t = plain(c);
+    const Workspace memory(host::gemm_host_workspace(t, config, s.m, s.n, s.k, 1));
+    EXPECT_TRUE(host::run_gemm_host(t, config, args, memory.data, host::RowOrder::alike).ok());
+    return out;
+  }
+};
+
+TEST_F(HostTiles, RowsWhereTheyLieAndPanelsGiveTheSame) {
+  for (const HostConfig& config : kConfigs)
+    for (const Shape s : {Shape{70, 70, 64}, Shape{33, 40, 96}, Shape{150, 64, 1056}, Shape{64, 33, 2080}}) {
+      SCOPED_TRACE(testing::Message() << config.mr << " rows: " << s.m << " x " << s.n << " x " << s.k);
+      const std::int64_t lda = (s.k + 31) / 32 * 32;
+      const Bytes b = numbers(s.n * s.k, 2), rows = numbers(s.m * lda, 1);
+      const GuardedMemory lines(rows.size() / 64 * 64);  // its end is a line's
+      std::memcpy(lines.get(), rows.data(), rows.size());
+      Bytes apart(static_cast<std::size_t>(s.m * (lda + 2) * 2));
+      for (std::int64_t m = 0; m < s.m; ++m)
+        std::memcpy(apart.data() + m * (lda + 2) * 2, rows.data() + m * lda * 2, static_cast<std::size_t>(lda) * 2);
+      EXPECT_EQ(product(DType::bf16, config, s, lines.get(), lda, b),
+                product(DType::bf16, config, s, apart.data(), lda + 2, b));
+    }
+}
+
+TEST_F(HostTiles, SumsAreRoundedAsAlways) {
+  for (const HostConfig& config : kConfigs)
+    for (const Shape s : {Shape{70, 70, 32}, Shape{100, 96, 20}, Shape{40, 64, 300}, Shape{32, 128, 1100}}) {
+      SCOPED_TRACE(testing::Message() << config.mr << " rows: " << s.m << " x " << s.n << " x " << s.k);
+      Bytes a = numbers(s.m * s.k, 3), b = numbers(s.n * s.k, 4);
+      for (std::int64_t i = 0; i < s.k; ++i) {  // a row whose sums are subnormal
+        write(DType::bf16, a.data(), i, i == 0 ? 0x1p-100f : 0.0f);
+        write(DType::bf16, b.data(), i, i == 0 ? 0x1p-30f : 1.0f);
+      }
+      const Bytes sums = product(DType::fp32, config, s, a.data(), s.k, b);
+      const Bytes rounded = product(DType::bf16, config, s, a.data(), s.k, b);
+      for (std::int64_t i = 0; i < s.m * s.n; ++i) {
+        std::uint16_t found = 0;
+        std::memcpy(&found, rounded.data() + i * 2, 2);
+        ASSERT_EQ(found, encode(DType::bf16, read(DType::fp32, sums.data(), i))) << "element " << i;
+      }
+    }
+}
+
+}  // namespace test_host_tiles
+}  // namespace host_test
