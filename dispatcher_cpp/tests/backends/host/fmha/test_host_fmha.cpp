@@ -1,6 +1,8 @@
 // Attention on the CPU against its definition in fp64: types, head dims, heads, layouts, tiles, splits, threads.
 #include "backends/host/fmha/host_fmha_reference.hpp"
 
+#include <cstring>
+
 namespace host_test {
 namespace test_host_fmha {
 
@@ -114,6 +116,34 @@ TEST(HostFmha, ColumnsPerStepCount) {
   FmhaFixture other(c);
   ASSERT_TRUE(other.run().ok());
   EXPECT_NE(one.o, other.o);  // sums round in another order
+}
+
+// Whole words of them: two of bf16 are multiplied at once.
+TEST(HostFmha, ValuesThatNoRowSeesMayBeNaN) {
+  constexpr int kFirst = 60, kEnd = 70, kKeys = 100, kDim = 40;
+  for (const int heads : {1, 8, 40})  // K and V where they are, and packed
+    for (const bool at_end : {false, true}) {
+      FmhaTraits traits;
+      traits.masked = true;
+      FmhaCase c =
+          fmha_case(DType::bf16, DType::bf16, DType::bf16, traits, fmha_shape(1, heads, 1, 1, kKeys, kDim, kDim));
+      c.shape.corner = at_end ? FmhaCorner::top_left : FmhaCorner::bottom_right;
+      c.shape.window_left = at_end ? -1 : kKeys - 1 - kFirst, c.shape.window_right = at_end ? kEnd - 1 : 0;
+      FmhaFixture f(c);
+      const FmhaReference reference(f);
+      for (int j = at_end ? kEnd : 0; j < (at_end ? kKeys : kFirst); ++j)
+        for (int d = 0; d < kDim; ++d) {
+          const std::uint16_t nan = 0x7fc0;
+          std::memcpy(f.v.data() + 2 * (j * kDim + d), &nan, 2);
+        }
+      for (const Isa isa : levels()) {
+        SCOPED_TRACE(testing::Message() << host::isa_name(isa) << " heads " << heads << " at the end " << at_end);
+        f.c.isa = isa;
+        f.clear_results();
+        ASSERT_TRUE(f.run().ok());
+        reference.expect_right(f);
+      }
+    }
 }
 
 TEST(HostFmha, TwinsRunAtTheBestLevel) {
