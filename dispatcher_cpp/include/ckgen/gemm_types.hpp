@@ -88,7 +88,8 @@ struct TwinConfig {
 
 // A host instance's Config. mr x nr: register tile (see host_register_tiles); mc x nc: block of C that one thread
 // finishes; kc: depth of K that stays in its cache, of fp32, and as many words of narrower types (tiles of AMX: as many
-// elements); threads: at most this many, 0 = all.
+// elements, summed up in one go; a deeper K in slices as deep as B is packed, where kc is more); threads: at most this
+// many, 0 = all.
 struct HostConfig {
   Isa isa;
   std::int32_t mr, nr, mc, nc, kc, threads;
