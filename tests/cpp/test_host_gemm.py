@@ -422,7 +422,13 @@ def test_macro_tile_does_not_change_a_bit(lib):
 def test_isa_objects_define_nothing_that_the_linker_could_share():
     """An inline function compiled for AVX-512 must not become everybody's copy: it would crash an older CPU."""
     objects = dispatcher_archive().parent / "backends/host/CMakeFiles/ckgen_host_backend.dir/isa"
-    tables = {"v3": {"kIsaV3"}, "v4": {"kIsaV4", "kFp32OfV4"}, "v4_bf16": {"kIsaV4Bf16"}, "amx": {"kAmx"}, "amx_fmha": {"kAmxFmha"}}
+    tables = {
+        "v3": {"kIsaV3"},
+        "v4": {"kIsaV4", "kFp32OfV4"},
+        "v4_bf16": {"kIsaV4Bf16"},
+        "amx": {"kAmx"},
+        "amx_fmha": {"kAmxFmha"},
+    }
     for isa, wanted in tables.items():
         target = objects / f"{isa}.cpp.o"
         run = subprocess.run(["nm", "-g", "--defined-only", "-C", target], capture_output=True, text=True, check=True)
