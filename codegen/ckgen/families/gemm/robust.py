@@ -86,6 +86,8 @@ _PRESHUFFLED = tuple(
 
 
 _WARPGROUPS = tuple(CutlassConfig(Tile(m, 128, k), (1, 1), CutlassSchedule.PP) for m, k in ((64, 64), (64, 128)))
+_HOST_TILES = HostConfig(32, 32, 128, 512, 2048)
+"""By tile instructions of a CPU that has some."""
 _LAST = FmaConfig(Tile(64, 64, 16))
 """Without matrix instructions: where no other kernel is legal or can be built."""
 
@@ -93,7 +95,7 @@ _LAST = FmaConfig(Tile(64, 64, 16))
 def robust_configs(signature: GemmSignature, arch: ArchSpec) -> tuple[tuple[Config, ...], ...]:
     """Those of the kind of kernel that computes the signature, each alone."""
     if arch.kind is ArchKind.CPU:
-        return ((host_config(arch),),)
+        return ((_HOST_TILES,), (host_config(arch),))
     last = () if signature.op is Op.MOE else (_LAST,)
     return tuple((config,) for config in (*_of_gpus(signature), *_WARPGROUPS, *last))
 
