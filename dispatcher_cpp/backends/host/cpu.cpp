@@ -34,8 +34,7 @@ unsigned saved_state() {
 // Linux gives a process tile registers when it asks for them.
 bool gets_tiles() noexcept {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return granted;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 bool cpu_has(Isa isa) noexcept {
@@ -49,7 +48,10 @@ bool cpu_has(Isa isa) noexcept {
     case Isa::x86_64_v4_bf16:
       return cpu_has(Isa::x86_64_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512vbmi");
-    case Isa::x86_64_amx: return cpu_has(Isa::x86_64_v4_bf16) && has_amx(ask_cpuid, saved_state) && gets_tiles();
+    case Isa::x86_64_amx: {  // asked once: a virtual machine leaves for its host at each cpuid, for microseconds
+      static const bool has = cpu_has(Isa::x86_64_v4_bf16) && has_amx(ask_cpuid, saved_state) && gets_tiles();
+      return has;
+    }
   }
   return false;
 }
