@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ARCH = (
-    "The arch, such as gfx942, or native; with a count as in gfx942:80, or a product as in sm_90a:132:h200, only what "
-    "was measured there."
+    "The arch, such as gfx942, or native; with a count as in gfx942:80, or a product behind it, only what was "
+    "measured there."
 )
 _TABLES = "Tables or folders of them; may be repeated.  [default: the shipped ones]"
 _JOURNAL = "Journals of `ckgen tune --exhaustive` in place of tables, of a signature; may be repeated."
