@@ -12,7 +12,7 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.families.kernel_sets import SHIPPED, shipped_set
 from ckgen.families.moe.parts import part_signatures
 
-COUNTS = {"default": (1364, 136), "ci": (8, 4), "full": (96, 3), "matrix": (0, 0), "asm": (0, 0)}
+COUNTS = {"default": (1492, 136), "ci": (8, 4), "full": (96, 3), "matrix": (0, 0), "asm": (0, 0)}
 BLOCKS = [16, 32, 64, 128]
 
 
@@ -43,6 +43,7 @@ def test_tiles_of_amx_multiply_what_is_exact_as_bf16_and_int8() -> None:
     tiles = {s for s, configs in defaults("x86_64_amx").items() if all(config.has_tiles for config in configs)}
     assert Counter((str(s.a), str(s.quant)) for s in tiles) == {
         ("bf16", "none"): 22, ("int8", "rowwise"): 8, ("fp8_ocp", "rowwise"): 8, ("fp8_ocp", "per_tensor"): 8,
+        ("fp8_ocp", "blockscale"): 8, ("fp8_ocp", "mx"): 16, ("fp4", "mx"): 8,
     }  # fmt: skip
     assert not any(
         config.has_tiles for s, configs in defaults("x86_64_amx").items() if s not in tiles for config in configs
