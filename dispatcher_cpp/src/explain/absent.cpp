@@ -115,10 +115,9 @@ std::string no_other_cu(const Query& q, const Entry* entry) {
 }
 
 bool is_ruled(const Query& q, const Entry* entry) noexcept {
-  for (std::uint32_t i = entry != nullptr ? entry->heuristic_begin : 0; entry != nullptr && i < entry->heuristic_end;
-       ++i) {
+  if (entry == nullptr) return false;
+  for (std::uint32_t i = entry->heuristic_begin; i < entry->heuristic_end; ++i)
     if (is_for(*q.index.heuristic(i).heuristic, q)) return true;
-  }
   return false;
 }
 

@@ -118,7 +118,9 @@ def _group(
     x = operands_of(Op.GROUPED_GEMM, views, options, f"[{g}]")
     need(views, f"out[{g}]")
     alone = {name.removesuffix(f"[{g}]"): view for name, view in views.items() if name.endswith(f"[{g}]")}
-    if lines is not None and x.signature.quant is Quant.BLOCKSCALE:
+    if x.signature.quant is not Quant.BLOCKSCALE:
+        lines = None
+    if lines is not None:
         alone["a_scale"] = lines.packed(alone["a_scale"])
     said = x.signature.canonical().removeprefix(f"{Op.GROUPED_GEMM}_")
     given = {field.name: getattr(options, field.name) for field in fields(GemmOptions)}
@@ -126,6 +128,6 @@ def _group(
     named = {
         name: At(f"{value.tensor}[{g}]") if isinstance(value, At) else value for name, value in called.fields.items()
     }
-    if lines is not None and x.signature.quant is Quant.BLOCKSCALE:
+    if lines is not None:
         named |= {"a_scale_row_major": int(lines.are_rows), "a_scale_stride": lines.apart}
     return x.signature, GroupSize(x.m, x.n, x.k), named

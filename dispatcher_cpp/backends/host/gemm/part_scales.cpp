@@ -25,9 +25,7 @@ PartScales::PartScales(const Geometry& g, const GemmTraits& traits, const GemmAr
 
 void PartScales::gather_a(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
   if (g_.groups == 0) return;
-  const std::int64_t line = args_.a_scale_stride != 0 ? args_.a_scale_stride
-                            : args_.a_scale_row_major ? g_.groups
-                                                      : args_.m;
+  const std::int64_t line = a_scale_line(args_, g_.groups);
   for (std::int64_t r = 0; r < g_.micro->mr; ++r) {
     const bool inside = p0 + r < g_.size.m;
     const std::int64_t row = inside ? part_.m0 + p0 + r : 0;

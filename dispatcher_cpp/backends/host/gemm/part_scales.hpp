@@ -9,6 +9,12 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+/// Block scales from one line of those of A to the next: a row of [M][groups], or of [groups][M] a group.
+constexpr std::int64_t a_scale_line(const GemmArgs& args, std::int64_t groups) noexcept {
+  if (args.a_scale_stride != 0) return args.a_scale_stride;
+  return args.a_scale_row_major ? groups : args.m;
+}
+
 class PartScales {
  public:
   PartScales(const Geometry& g, const GemmTraits& traits, const GemmArgs& args, std::int64_t batch,

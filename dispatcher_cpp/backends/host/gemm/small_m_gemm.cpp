@@ -1,6 +1,7 @@
 // A whole GEMM, or a part of one, by the kernels of gemm/small_m.hpp.
 #include "backends/host/gemm/fused.hpp"
 #include "backends/host/gemm/pack_source.hpp"
+#include "backends/host/gemm/part_scales.hpp"
 #include "backends/host/gemm/small_m.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/preshuffle.hpp"
@@ -91,8 +92,7 @@ class SmallProblem {
     } else {
       s.block = block;
       s.group_major = of_a && !args_.a_scale_row_major;
-      s.line = s.group_major ? rows : groups;
-      if (of_a && args_.a_scale_stride != 0) s.line = args_.a_scale_stride;
+      s.line = of_a ? a_scale_line(args_, groups) : groups;
       s.base = static_cast<const float*>(base) + batch * ceil_div(rows, block) * groups;
     }
     return s;
