@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The kernels of a library on the NVIDIA GPU of this machine: each on edge and random problems against sums in double
-# with guard bands, a sample under compute-sanitizer, graphs and threads, rows whose bytes must not depend on others, and
-# times beside cuBLASLt's.
+# with guard bands, a sample under compute-sanitizer, graphs and threads, rows whose bytes must not depend on others,
+# bytes that thousands of launches must have in common, and times beside cuBLASLt's.
 #
 #   bash tools/gpu_test.sh LIBRARY RECORD.json [SHAPES]
 #
@@ -83,6 +83,11 @@ done
 echo "one order of additions"
 for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale); do
   timeout 60 "$app" invariance "$signature" "$work/sweep.cubin" > "$found/invariance_$signature.txt" 2>&1 || status=1
+done
+
+echo "the same bytes"
+for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale); do
+  timeout 60 "$app" repeat "$signature" "$work/sweep.cubin" 0.05 > "$found/repeat_$signature.txt" 2>&1 || status=1
 done
 
 echo "times"

@@ -42,6 +42,9 @@ inline void to_device(void* to, const void* from, std::size_t bytes) {
 inline void to_host(void* to, const void* from, std::size_t bytes) {
   call("cuMemcpyDtoH_v2", to, reinterpret_cast<Address>(from), bytes);
 }
+inline void copy(void* to, const void* from, std::size_t bytes) {
+  call("cuMemcpyDtoD_v2", reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
+}
 inline void fill(void* to, unsigned char byte, std::size_t bytes) {
   call("cuMemsetD8_v2", reinterpret_cast<Address>(to), byte, bytes);
 }
@@ -95,6 +98,45 @@ class Sweep {
   static constexpr std::size_t kBytes = 256U << 20;
   void* memory_;
   void* sum_;
+  void* function_ = nullptr;
+};
+
+/// Where two pieces of memory differ, by the kernel of sweep.cu.
+class Differ {
+ public:
+  struct Found {
+    std::uint64_t count;
+    std::uint64_t first;
+  };
+  static constexpr std::size_t kGrain = 16;
+
+  explicit Differ(const std::string& cubin) : found_(allocate(sizeof(Found))) {
+    void* module = nullptr;
+    call("cuModuleLoad", &module, cubin.c_str());
+    call("cuModuleGetFunction", &function_, module, "differ");
+    clear();
+  }
+  /// Adds what differs of so many bytes, a multiple of kGrain; in the order of the stream.
+  void add(const void* a, const void* b, std::size_t bytes, void* stream) {
+    std::uint64_t count = bytes / kGrain;
+    void* arguments[] = {&a, &b, &count, &found_};
+    call("cuLaunchKernel", function_, 264U, 1U, 1U, 512U, 1U, 1U, 0U, stream, static_cast<void**>(arguments),
+         static_cast<void**>(nullptr));
+  }
+  /// What was found since the last time, in units of kGrain bytes; waits for it.
+  Found take() {
+    Found found{};
+    to_host(&found, found_, sizeof found);
+    if (found.count != 0) clear();
+    return found;
+  }
+
+ private:
+  void clear() {
+    const Found none{0, ~std::uint64_t{0}};
+    to_device(found_, &none, sizeof none);
+  }
+  void* found_;
   void* function_ = nullptr;
 };
 

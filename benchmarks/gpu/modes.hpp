@@ -29,6 +29,8 @@ int table(const Context& context, const ckgen::Signature& signature, const std::
 /// time holds the making of the table of groups. The peer is a loop of cuBLASLt's first answers.
 int check_groups(const Context& context, const ckgen::Signature& signature, unsigned seed, std::size_t most);
 int table_groups(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
+/// Every kernel that is to give the same bytes always, so many seconds again and again on one problem after the other.
+int repeat(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, double seconds);
 /// A row of C in one order of additions: its bytes wherever it stands, for every M; what that costs.
 int invariance(const Context& context, const ckgen::Signature& signature, const std::string& sweep_file, int rounds);
 

@@ -1,7 +1,7 @@
 // What a generated library does on the GPU that is there, through the dispatcher alone.
 //
 //   on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS [ANSWERS]]
-//   on_device invariance SIGNATURE SWEEP.cubin [ROUNDS]
+//   on_device invariance SIGNATURE SWEEP.cubin [ROUNDS] | repeat SIGNATURE SWEEP.cubin [SECONDS]
 //
 // cuBLASLt is the file that CKGEN_CUBLASLT names, else what the loader finds. ANSWERS: `table` times so many answers of
 // its heuristic beside the first. CKGEN_TABLE_SELECTED=1: of ours it times what selection takes.
@@ -36,9 +36,11 @@ int main(int count, char** words) {
   const auto answers = static_cast<std::uint32_t>(count > 5 ? std::atoi(words[5]) : 0);
   if (mode == "table" && count > 3 && is_grouped) return table_groups(context, *signature, words[3], rounds);
   if (mode == "table" && count > 3) return table(context, *signature, words[3], rounds, answers);
+  if (mode == "repeat" && count > 3 && !is_grouped)
+    return repeat(context, *signature, words[3], count > 4 ? std::atof(words[4]) : 0.2);
   if (mode == "invariance" && count > 3) return invariance(context, *signature, words[3], rounds);
   std::fprintf(stderr,
                "on_device check SIGNATURE [SEED [SHAPES]] | host [SWEEP.cubin] | table SIGNATURE SWEEP.cubin [ROUNDS "
-               "[ANSWERS]] | invariance SIGNATURE SWEEP.cubin [ROUNDS]\n");
+               "[ANSWERS]] | invariance SIGNATURE SWEEP.cubin [ROUNDS] | repeat SIGNATURE SWEEP.cubin [SECONDS]\n");
   return 2;
 }

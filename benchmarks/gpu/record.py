@@ -20,6 +20,7 @@ _CHECK = re.compile(
 )
 _CHECKED = ("kernels", "shapes", "runs", "refused", "wrong")
 _INVARIANCE = re.compile(r"invariance \S+: (\d+) rows and (\d+) kernels, (\d+) wrong; .* time ([0-9.]+)")
+_REPEAT = re.compile(r"repeat \S+: (\d+) kernels and problems, (\d+) launches, (\d+) bursts with other bytes")
 _HOST = re.compile(r"^ *(.+?) +([0-9.]+) us$", re.MULTILINE)
 
 
@@ -32,6 +33,7 @@ def record_of(folder: Path) -> dict[str, Any]:
     found["invariance"] = {
         one.stem.removeprefix("invariance_"): invariant(one) for one in sorted(folder.glob("invariance_*.txt"))
     }
+    found["repeat"] = {one.stem.removeprefix("repeat_"): repeated(one) for one in sorted(folder.glob("repeat_*.txt"))}
     found["host_us"] = {what.strip(): float(us) for what, us in _HOST.findall(text(folder / "host.txt"))}
     found["tables"] = {}
     for one in sorted(folder.glob("table_*.csv")):
@@ -54,6 +56,14 @@ def invariant(file: Path) -> dict[str, Any]:
     if seen is None:
         return {"wrong": None, "end": last_line(file)}
     return {"rows": int(seen[1]), "kernels": int(seen[2]), "wrong": int(seen[3]), "time": float(seen[4])}
+
+
+def repeated(file: Path) -> dict[str, Any]:
+    """Launches of kernels whose bytes are to be the same; `other` is null where it did not come to its end."""
+    seen = _REPEAT.search(text(file))
+    if seen is None:
+        return {"other": None, "end": last_line(file)}
+    return {"kernels": int(seen[1]), "launches": int(seen[2]), "other": int(seen[3])}
 
 
 def tables(file: Path) -> dict[str, dict[str, Any]]:

@@ -32,6 +32,7 @@ INVARIANCE = (
     "signature,m,n,k,in_one_order,fastest,ratio\n"
     "invariance gemm_bf16_rcr: 165 rows and 70 kernels, 2 wrong; without the wish 1 of 55 results differ; time 1.024\n"
 )
+REPEAT = "repeat gemm_bf16_rcr: 198 kernels and problems, 833050 launches, 3 bursts with other bytes\n"
 
 
 def script(name: str, *words: str) -> str:
@@ -46,6 +47,8 @@ def test_the_record_has_counts_and_ratios_of_what_both_have(tmp_path: Path) -> N
     (tmp_path / "host.txt").write_text("host time:\n  run, same pointers        5.129 us\n")
     (tmp_path / "invariance_gemm_bf16_rcr.txt").write_text(INVARIANCE)
     (tmp_path / "invariance_torn.txt").write_text("killed\n")
+    (tmp_path / "repeat_gemm_bf16_rcr.txt").write_text(REPEAT)
+    (tmp_path / "repeat_torn.txt").write_text("killed\n")
     record = json.loads(script("record.py", str(tmp_path)))
     whole, torn = record["checks"]
     assert whole == {
@@ -55,6 +58,10 @@ def test_the_record_has_counts_and_ratios_of_what_both_have(tmp_path: Path) -> N
     assert record["invariance"] == {
         "gemm_bf16_rcr": {"rows": 165, "kernels": 70, "wrong": 2, "time": 1.024},
         "torn": {"wrong": None, "end": "killed"},
+    }
+    assert record["repeat"] == {
+        "gemm_bf16_rcr": {"kernels": 198, "launches": 833050, "other": 3},
+        "torn": {"other": None, "end": "killed"},
     }
     assert record["host_us"] == {"run, same pointers": 5.129}
     table = record["tables"]["gemm_bf16_rcr"]

@@ -266,7 +266,9 @@ struct ClusterKKernel {
     cute::warpgroup_fence_operand(sums);
   }
 
-  /// Sums leave the matrix unit behind each step, times its scales.
+  /// Sums leave the matrix unit behind each step, times its scales. A stage is given back behind the next step's
+  /// products: its scales have been used then. An arrival does not wait for reads that were asked for just before:
+  /// where another workgroup's keep them waiting, the copy engine writes over what they are to read.
   template <class A, class B, class Places, class Sums>
   CUTLASS_DEVICE static void add_scaled(const Params& params, SharedStorage& shared, int batch, int begin, int end,
                                         TiledMma& mma, const A& a, const B& b, const Places& places, Sums& sums) {
@@ -279,8 +281,8 @@ struct ClusterKKernel {
       return step < end ? Scaled::of_block(params.scales, row, column, step * cute::size<2>(Tile{}), batch) : 0.0F;
     };
     float held = of_block(begin + lane), ahead = of_block(begin + kWarp + lane);
-    auto partial = cute::make_fragment_like(sums);
-    Turn turn;
+    auto partial = cute::make_fragment_like(sums), factors = cute::make_fragment_like(sums);
+    Turn turn, before;
     for (int step = begin; step < end; ++step, turn.next()) {
       const int at = (step - begin) % kWarp;
       if (at == 0 && step != begin) {
@@ -298,15 +300,20 @@ struct ClusterKKernel {
         mma.accumulate_ = cute::GMMA::ScaleOut::One;
       }
       cute::warpgroup_commit_batch();
-      cute::warpgroup_wait<0>();
-      cute::warpgroup_fence_operand(partial);
+      if (step != begin) {
+        if (lane == 0) shared.empty[before.stage].arrive();
+        before.next();
+      }
       CUTLASS_PRAGMA_UNROLL
       for (int i = 0; i < cute::size(sums); ++i) {
         const int line = is_swapped ? cute::get<1>(places(i)) : cute::get<0>(places(i));
-        sums(i) += partial(i) * (of_all * shared.scales[turn.stage][line]);
+        factors(i) = of_all * shared.scales[turn.stage][line];
       }
+      cute::warpgroup_wait<0>();
+      cute::warpgroup_fence_operand(partial);
+      CUTLASS_PRAGMA_UNROLL
+      for (int i = 0; i < cute::size(sums); ++i) sums(i) += partial(i) * factors(i);
       __syncwarp();
-      if (lane == 0) shared.empty[turn.stage].arrive();
     }
   }
 
