@@ -16,6 +16,7 @@ from ckgen.cli.option_values import tuning_or_shipped
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.apart import python_path
 from ckgen_emulator.choose import Place, choose_kernel
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.build import build_kernels
@@ -46,7 +47,7 @@ def rows_of(name: str, arch: str, problems: list[tuple[GemmProblem, int]], folde
     request.write_text(json.dumps({"job": job.to_json(), "places": [place for _, place in problems]}))
     table = table_file(built_with.toolchain, arch, folder)
     told = worker_environment(libraries.hip, core_library(), table, target, job.report, RunOptions(checked=False), seed)
-    environment = {**os.environ, **told, "PYTHONPATH": f"{told['PYTHONPATH']}{os.pathsep}{TESTS}"}
+    environment = {**os.environ, **told, "PYTHONPATH": f"{python_path()}{os.pathsep}{TESTS}"}
     command = [sys.executable, str(Path(__file__).with_name("order_worker.py")), str(request)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,12 +1,8 @@
-"""The process in which the dispatcher runs: `python -m ckgen_emulator.fmha.dispatch_worker WORK.json`.
-
-The environment chooses the device (hip_shim/settings.hpp). Prints the instance and what is wrong in each problem.
-"""
+"""The process in which the dispatcher runs (apart.py). The environment chooses the device (hip_shim/settings.hpp)."""
 
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -18,9 +14,10 @@ from ckgen.families.fmha.append_problem import goes_back
 from ckgen.families.fmha.signature import parse_canonical
 from ckgen.runtime import Options, RuntimeFailure, RuntimeLibrary
 from ckgen.runtime.fmha import FmhaArgsStruct, FmhaStridesStruct
+from ckgen_emulator.apart import work_apart
 from ckgen_emulator.fmha.append import AppendProblem, append_data
 from ckgen_emulator.fmha.backward import backward_data
-from ckgen_emulator.fmha.dispatched import Work
+from ckgen_emulator.fmha.dispatched import ANSWERS, WORK, Work
 from ckgen_emulator.fmha.problem import fmha_data
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY
 from ckgen_emulator.gemm.memory import Buffers, Hip, HipError
@@ -85,12 +82,11 @@ def _field(value: Any, places: dict[int, int | None]) -> Any:
     return FmhaStridesStruct(*value) if isinstance(value, tuple) else value
 
 
-def main(arguments: list[str]) -> int:
-    """Runs a file of Work."""
-    work = Work.from_json(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
-    print(json.dumps(run(work)))
-    return 0
+def answer(folder: Path) -> None:
+    """Runs the folder's Work, and writes the instance and what is wrong in each problem beside it."""
+    work = Work.from_json(json.loads((folder / WORK).read_text(encoding="utf-8")))
+    (folder / ANSWERS).write_text(json.dumps(run(work)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(work_apart(answer))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +23,7 @@ from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
 from ckgen.plan.model import GenerationPlan
 from ckgen.specs.archs import load_archs
+from ckgen_emulator.apart import run_apart
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.fmha.append import AppendProblem
 from ckgen_emulator.fmha.problem import FmhaProblem
@@ -36,6 +34,8 @@ from ckgen_emulator.gemm.problem import Data
 from ckgen_emulator.gemm.runtime import Runtime
 
 Problem = AppendProblem | FmhaProblem
+
+WORK, ANSWERS = "work.json", "answers.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +123,14 @@ def dispatched(
         libraries = (str(runtime.dispatcher), str(runtime.hip), str(built.library))
         is_ordered = goes_back(instance.signature.traits) and not instance.constraints.unordered_dq
         work = Work(*libraries, signature, str(report), tuple(problems), is_ordered, cut_of(instance.config))
-        file = folder / "work.json"
-        file.write_text(json.dumps(work.to_json()), encoding="utf-8")
+        (folder / WORK).write_text(json.dumps(work.to_json()), encoding="utf-8")
         target = Target(arch, load_archs()[arch].default_cu_num)
         options = RunOptions(findings_fail=not goes_back(instance.signature.traits))
         told = (table_file(context.toolchain, arch, folder), target, work.report, options, seed)
-        environment = {**os.environ, **worker_environment(runtime.hip, core_library(), *told)}
-        command = [sys.executable, "-m", "ckgen_emulator.fmha.dispatch_worker", str(file)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
-        if done.returncode:
-            of = ", ".join(map(str, problems))
-            raise UsageError(f"{instance.name}, {of}: {done.stderr.strip() or done.returncode}")
-        answers = json.loads(done.stdout)
+        environment = worker_environment(runtime.hip, core_library(), *told)
+        if ended := run_apart("ckgen_emulator.fmha.dispatch_worker", folder, environment):
+            raise UsageError(f"{instance.name}, {', '.join(map(str, problems))}: {ended}")
+        answers = json.loads((folder / ANSWERS).read_text(encoding="utf-8"))
         launches = tuple(json.loads(line) for line in report.read_text(encoding="ascii").splitlines())
     ends = [answer["launches"] for answer in answers]
     starts = [0, *ends[:-1]]

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckgen import paths
 from ckgen.build.amd.model import AmdToolchain
 from ckgen.model.errors import UsageError
 from ckgen.model.target import Target
+from ckgen_emulator.apart import run_apart
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.build import BuildContext, Built, build_kernels
 from ckgen_emulator.gemm.job import Answer, Job
 from ckgen_emulator.gemm.kernel import DEVICE_LIBRARY, LIBRARY, GemmKernel, units_of
 from ckgen_emulator.gemm.problem import GemmProblem
 from ckgen_emulator.gemm.result import GemmResult
-from ckgen_emulator.gemm.runtime import PACKAGE, Runtime
+from ckgen_emulator.gemm.runtime import Runtime
 from ckgen_emulator.isa import isa_text
-
-_LAST_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,26 +139,11 @@ class _Machine:
         )
         file = place.with_suffix(".json")
         file.write_text(json.dumps(work.to_json()), encoding="utf-8")
-        command = [sys.executable, "-m", "ckgen_emulator.gemm.worker", str(file)]
         told = (self.tables[request.kernel.arch], request.target, work.report, self.options, problems[0].seed)
-        environment = {**os.environ, **worker_environment(self.runtime.hip, self.core, *told)}
-        try:
-            done = subprocess.run(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                timeout=self.options.seconds,
-                check=False,
-            )
-            code, said = done.returncode, done.stderr
-        except subprocess.TimeoutExpired:
-            code, said = -signal.SIGALRM, f"no answer after {self.options.seconds:g} s"
+        environment = worker_environment(self.runtime.hip, self.core, *told)
+        trouble = run_apart("ckgen_emulator.gemm.worker", file, environment, self.options.seconds)
         answers = list(_answers(Path(work.answers)))
-        return answers, "" if len(answers) == len(problems) else _ended(code, said)
+        return answers, "" if len(answers) == len(problems) else trouble
 
 
 def worker_environment(
@@ -178,8 +157,6 @@ def worker_environment(
         "most_findings": options.most_findings,
         "findings_fail": int(options.findings_fail),
     }
-    known = os.environ.get("PYTHONPATH")
-    path = [str(room.parent) for room in (PACKAGE, paths.package_dir())] + ([known] if known else [])
     variables = {
         "CKGEN_HIP_LIBRARY": str(hip),
         "CKGEN_EMULATOR": str(core),
@@ -187,8 +164,6 @@ def worker_environment(
         "CKGEN_EMULATOR_TARGET": str(target),
         "CKGEN_EMULATOR_OPTIONS": ",".join(f"{name}={value}" for name, value in told.items()),
         "CKGEN_EMULATOR_REPORT": report,
-        "PYTHONPATH": os.pathsep.join(path),
-        "OMP_NUM_THREADS": "1",
     }
     if options.trace is not None:
         variables["CKGEN_EMULATOR_TRACE"] = str(options.trace.absolute())
@@ -212,9 +187,3 @@ def _answers(place: Path) -> Iterator[Answer]:
     for line in text.splitlines(keepends=True):
         if line.endswith("\n"):
             yield Answer.from_json(json.loads(line))
-
-
-def _ended(code: int, said: str) -> str:
-    last = [line.strip() for line in said.splitlines() if line.strip()][-_LAST_LINES:]
-    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return "; ".join([f"the process that ran it ended with {how}", *last])

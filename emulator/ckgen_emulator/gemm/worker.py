@@ -1,13 +1,10 @@
-"""The process in which emulated code runs: `python -m ckgen_emulator.gemm.worker WORK.json`.
-
-A crash of the code or of the core ends this process and no other. The environment chooses chip and options
+"""The process in which emulated code runs (apart.py). The environment chooses chip and options
 (hip_shim/settings.hpp).
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +14,7 @@ from typing import Any
 from ckgen.families.common.comparison import Comparison, Wrong
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.runtime import Device, Dispatcher, Options, RuntimeFailure, RuntimeLibrary
+from ckgen_emulator.apart import work_apart
 from ckgen_emulator.bindings import last_origin
 from ckgen_emulator.gemm.call import Call, call_of, scale_orders
 from ckgen_emulator.gemm.job import Answer, Job
@@ -126,17 +124,16 @@ class Session:
         return [json.loads(line) for line in lines[self._read :]]
 
 
-def main(argv: list[str]) -> int:
+def answer_all(file: Path) -> None:
     """Works off a file of Job."""
-    work = Job.from_json(json.loads(Path(argv[0]).read_text(encoding="utf-8")))
+    work = Job.from_json(json.loads(file.read_text(encoding="utf-8")))
     session = Session(work)
     with Path(work.answers).open("w", encoding="ascii") as answers:
         for problem in work.problems:
             answer = session.answer(problem)
             answers.write(json.dumps(answer.to_json()) + "\n")
             answers.flush()
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(work_apart(answer_all))

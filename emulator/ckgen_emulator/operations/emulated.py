@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -29,6 +27,7 @@ from ckgen.tensors import errors
 from ckgen.tensors.allocate import maker_like, numpy_dtype
 from ckgen.tensors.dtypes import dtype_said
 from ckgen.tensors.sources import view
+from ckgen_emulator.apart import run_apart
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.gemm.drive import RunOptions, table_file, worker_environment
 from ckgen_emulator.gemm.runtime import build_hip
@@ -117,17 +116,8 @@ class Operations:
         report = folder / "report"
         told = (table_file(load(), self.target.gfx, folder), self.target, str(report), self.options, self.seed)
         self.hip = self.hip or build_hip(_say)
-        environment = {**os.environ, **worker_environment(self.hip, core_library(), *told)}
-        command = [sys.executable, "-m", "ckgen_emulator.operations.worker", str(folder)]
-        done = subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        environment = worker_environment(self.hip, core_library(), *told)
+        ended = run_apart("ckgen_emulator.operations.worker", folder, environment)
         lines = report.read_text(encoding="ascii").splitlines() if report.exists() else []
         self.launches = tuple(json.loads(line) for line in lines)
         if found := [(one["kernel"], finding) for one in self.launches for finding in one["findings"]]:
@@ -135,7 +125,7 @@ class Operations:
             raise EmulatorFinding(f"{len(found)} found: {shown}")
         file = folder / ANSWER
         if not file.exists():
-            raise EmulatorEnded(f"the process that ran it ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+            raise EmulatorEnded(ended)
         answer: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if "error" in answer:
             raise _error(answer)

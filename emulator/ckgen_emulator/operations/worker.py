@@ -1,4 +1,4 @@
-"""The process in which an operation runs: `python -m ckgen_emulator.operations.worker FOLDER`.
+"""The process in which an operation runs (apart.py).
 
 Its HIP runtime is the emulator's, as the environment says (hip_shim/settings.hpp). Reads call.json, writes answer.json.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from ckgen.runtime.gpu import Gpu
 from ckgen.tensors.allocate import numpy_dtype
 from ckgen.tensors.dtypes import name_of
 from ckgen.tensors.view import Place, PlaceKind, TensorView
+from ckgen_emulator.apart import work_apart
 from ckgen_emulator.operations.wire import Stored, restored
 
 CALL, ANSWER = "call.json", "answer.json"
@@ -85,16 +85,14 @@ def run(folder: Path) -> Any:
     return lib.fetched(folder, result)
 
 
-def main(argv: list[str]) -> int:
+def answer(folder: Path) -> None:
     """Answers with the result, or with the class and the text of an error that the caller is to see."""
-    folder = Path(argv[0])
     try:
-        answer = {"result": run(folder)}
+        found = {"result": run(folder)}
     except (CkgenError, RuntimeFailure) as error:
-        answer = {"error": type(error).__name__, "text": str(error), "code": getattr(error, "code", None)}
-    (folder / ANSWER).write_text(json.dumps(answer), encoding="utf-8")
-    return 0
+        found = {"error": type(error).__name__, "text": str(error), "code": getattr(error, "code", None)}
+    (folder / ANSWER).write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(work_apart(answer))
