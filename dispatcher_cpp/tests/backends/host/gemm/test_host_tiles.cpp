@@ -115,5 +115,25 @@ TEST_F(HostTiles, CodesBecomeTheirValues) {
       }
 }
 
+TEST_F(HostTiles, PartsOfATileMeet) {
+  constexpr HostConfig kConfig{Isa::x86_64_amx, 16, 32, 16, 32, 128, 2};
+  const auto of = [](DType in, DType c) {
+    return GemmTraits{in, in, c, in == DType::int8 ? DType::int32 : DType::fp32, Layout::rcr, Quant::none, false, true};
+  };
+  GemmTraits bytes = of(DType::int8, DType::int32);
+  bytes.bias = false;
+  for (const GemmTraits& t : {of(DType::bf16, DType::fp32), of(DType::fp8_ocp, DType::fp32), bytes})
+    for (const Strategy strategy : {Strategy::atomic, Strategy::linear, Strategy::tree})
+      for (const Shape s : {Shape{14, 32, 1300}, Shape{37, 70, 515}})
+        for (const int workgroups : {1, 3, 5}) {
+          SCOPED_TRACE(testing::Message() << name(t.a) << " " << name(strategy) << " on " << workgroups);
+          Fixture f(t, s);
+          const Workspace memory(
+              host::gemm_host_stream_k_workspace(t, kConfig, strategy, workgroups, s.m, s.n, s.k, 1));
+          ASSERT_TRUE(host::run_gemm_host_stream_k(t, kConfig, strategy, workgroups, f.args, memory.data).ok());
+          f.expect_equal();
+        }
+}
+
 }  // namespace test_host_tiles
 }  // namespace host_test
