@@ -36,6 +36,11 @@ inline std::uint64_t host_tile_cost(const InstanceDesc& instance, const Sizes& s
          tile_cost(static_cast<std::uint64_t>(host.mr), static_cast<std::uint64_t>(host.nr));
 }
 
+/// Whether AMX's tile instructions compute it: no other register tile has a multiple of 16 rows.
+constexpr bool has_tiles(const HostConfig& host) noexcept {
+  return host.mr > 0 && host.mr % 16 == 0;
+}
+
 /// How often the m x n accumulators of a tile in `splits` parts are stored or loaded one after the other.
 inline std::uint64_t fix_up_steps(Strategy strategy, std::uint64_t splits) noexcept {
   if (strategy == Strategy::atomic) return 2 * splits;
@@ -46,7 +51,9 @@ inline std::uint64_t fix_up_steps(Strategy strategy, std::uint64_t splits) noexc
 }
 
 /// The iterations of the busiest workgroup at a tile's cost, and the fix-up, per element of K: what a wave of plain
-/// workgroups costs. The fix-up's steps count 128 per accumulator, as two bytes of A or B count 64.
+/// workgroups costs. The fix-up's steps count 128 per accumulator, as two bytes of A or B count 64. Tile instructions
+/// cost a quarter, as everywhere, and a quarter of that more: each tile packs its rows of A. Few rows have kernels of
+/// their own, but here.
 inline Wide stream_k_cost(const InstanceDesc& instance, const Sizes& sizes, std::uint32_t cu_num) noexcept {
   const StreamKPartition p = partition_of(instance, sizes, stream_k_workgroups(instance, cu_num));
   const auto m = static_cast<std::uint64_t>(instance.macro_tile.m);
@@ -55,7 +62,9 @@ inline Wide stream_k_cost(const InstanceDesc& instance, const Sizes& sizes, std:
       Wide{static_cast<std::uint64_t>(p.dp_tiles_per_workgroup())} * static_cast<std::uint64_t>(p.iters_per_tile) +
       static_cast<std::uint64_t>(p.sk_iters_per_workgroup() + (p.longer_ranges() > 0 ? 1 : 0));
   const std::uint64_t unit = instance.host_config.mr > 0 ? host_tile_cost(instance, sizes) : tile_cost(m, n);
+  constexpr std::int64_t kFewRows = 4;
   Wide cost = iterations * static_cast<std::uint64_t>(instance.macro_tile.k) * unit;
+  if (has_tiles(instance.host_config) && sizes.m > kFewRows) cost = cost * 5 / 16;
   if (p.sk_tiles > 0) {
     const auto splits = ceil_div(static_cast<std::uint64_t>(p.iters_per_tile - 1),
                                  static_cast<std::uint64_t>(p.sk_iters_per_workgroup())) +
@@ -67,7 +76,7 @@ inline Wide stream_k_cost(const InstanceDesc& instance, const Sizes& sizes, std:
 }
 
 /// Waves of workgroups (on a CPU: register tiles per core) times the cost of one; stream-K has no waves. Tile
-/// instructions, which alone have a multiple of 16 rows on a CPU, cost a quarter.
+/// instructions cost a quarter.
 inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::uint32_t cu_num) noexcept {
   if (instance.stream_k.is_used()) return stream_k_cost(instance, sizes, cu_num);
   const HostConfig& host = instance.host_config;
@@ -77,7 +86,7 @@ inline Wide default_cost(const InstanceDesc& instance, const Sizes& sizes, std::
   const Wide waves =
       count >> 63 == 0 ? Wide{ceil_div(static_cast<std::uint64_t>(count), cus)} : (count + cus - 1) / cus;
   const Wide cost = waves * tile_cost(static_cast<std::uint64_t>(tile.m), static_cast<std::uint64_t>(tile.n));
-  return host.mr > 0 && host.mr % 16 == 0 ? cost / 4 : cost;
+  return has_tiles(host) ? cost / 4 : cost;
 }
 
 }  // namespace ckgen::inline v1::detail

@@ -16,6 +16,7 @@ from ckgen.model.tuned_row import Shape
 _MOST_TILES = 1 << 62
 _TILE_TRAFFIC = 64
 _FIX_UP = 2 * _TILE_TRAFFIC
+_FEW_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +117,14 @@ def stream_k_cost(config: Config, shape: Shape, cu_num: int) -> int:
     """The iterations of the busiest workgroup at a tile's cost, and the fix-up, per element of K: what a wave of plain
     workgroups costs.
 
-    The fix-up's steps count 128 per accumulator, as two bytes of A or B count 64.
+    The fix-up's steps count 128 per accumulator, as two bytes of A or B count 64. Tile instructions cost a quarter, as
+    everywhere, and a quarter of that more: each tile packs its rows of A. Few rows have kernels of their own, but here.
     """
     found, tile = partition_of(config, shape, cu_num), config.macro_tile
     unit = _host_tile_cost(config, shape) if isinstance(config, HostConfig) else tile_cost(tile.m, tile.n)
     cost = found.max_iters_per_workgroup * tile.k * unit
+    if isinstance(config, HostConfig) and config.has_tiles and shape.m > _FEW_ROWS:
+        cost = cost * 5 // 16
     if found.sk_tiles:
         splits = -(-(found.iters_per_tile - 1) // (found.sk_iters // found.grid)) + 1
         cost += _FIX_UP * tile.m * tile.n * _fix_up_steps(strategy_of(config), splits)

@@ -23,6 +23,10 @@ struct WithTiles {
     append(table.menu[static_cast<int>(PackKind::bf16)], kAmx.bf16, bf16);
     append(table.menu[static_cast<int>(PackKind::i8)], kAmx.i8, i8);
     table.pack_tiles = kAmx.pack_tiles;
+    table.fold_rows = kAmx.fold_rows;
+    table.fold_columns = kAmx.fold_columns;
+    table.begin_tiles = kAmx.begin_tiles;
+    table.end_tiles = kAmx.end_tiles;
     fmha.scores = fmha.values = nullptr;
     fmha.groups = kAmxFmha.groups;
     fmha.rows[kFmhaRowsBf16] = kAmxFmha.bf16;

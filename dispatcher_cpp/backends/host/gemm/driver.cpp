@@ -49,6 +49,7 @@ class Problem {
   }
 
   void run() noexcept {
+    const TileSession session(*g_.isa, *g_.micro);
     for (std::int64_t m0 = 0; m0 < g_.m_panels; m0 += g_.m_super) superblock(m0);
   }
 
@@ -101,6 +102,7 @@ class Problem {
       const MicroKernel& micro = micro_of(item.m0 + i);
       const std::int64_t row = (item.m0 + i) * mr_, count = std::min<std::int64_t>(micro.mr, g_.size.m - row);
       pack_panel(*g_.isa, micro, a_, part_.m0 + row, count, k0, k1 - k0, rows_at(i, word, micro));
+      if (g_.folds) scales_.fold_a(row, count, k0, k1, micro.mr, rows_at(i, word, micro));
     }
   }
 
@@ -113,7 +115,7 @@ class Problem {
   }
 
   void run_item(const Item& item, unsigned char* slot) const noexcept {
-    if (g_.groups > 0)
+    if (g_.group > 0)
       scales_.gather_b(item.j0 * nr_, item.j_count * nr_, g_.item_n * nr_,
                        reinterpret_cast<float*>(slot + g_.slot_b_scale_offset));
     if (g_.splits == 0) {
@@ -129,9 +131,12 @@ class Problem {
       const std::int64_t begin = s * g_.split, end = std::min(begin + g_.split, g_.size.k);
       for (std::int64_t d0 = begin; d0 < end; d0 += g_.depth) {
         const std::int64_t d1 = std::min(d0 + g_.depth, end), column = item.j0 * nr_;
-        if (!g_.reads_prepacked)
-          pack_columns(*g_.isa, b_, part_.n0 + column, std::min(item.j_count * nr_, g_.size.n - column),
-                       item.j_count * nr_, d0, d1 - d0, b_stride(), slot + g_.slot_b_offset);
+        if (!g_.reads_prepacked) {
+          const std::int64_t count = std::min(item.j_count * nr_, g_.size.n - column);
+          pack_columns(*g_.isa, b_, part_.n0 + column, count, item.j_count * nr_, d0, d1 - d0, b_stride(),
+                       slot + g_.slot_b_offset);
+          if (g_.folds) scales_.fold_b(column, count, d0, d1, b_stride(), slot + g_.slot_b_offset);
+        }
         Ahead columns_ahead = after(item, d1);
         each_block(item, slot, [&](const Block& block) {
           if (item.j0 == 0) pack_rows(item, block.i0, block.i_count, s, d0, d1);
@@ -236,7 +241,7 @@ class Problem {
   // they multiply the next.
   bool can_round_tiles() const noexcept {
     return g_.micro->grain > 1 && g_.micro->nr == kTileColumns && g_.one_pass && g_.splits == 1 && g_.kc >= g_.size.k &&
-           g_.kind == PackKind::bf16 && traits_.c == DType::bf16 && traits_.quant == Quant::none &&
+           g_.kind == PackKind::bf16 && traits_.c == DType::bf16 && (traits_.quant == Quant::none || g_.groups != 0) &&
            traits_.epilogue.empty() && bias_ == nullptr;
   }
   // Whether tile instructions take A as it lies in memory: whole lines of whole words, which one item alone reads.
@@ -283,7 +288,7 @@ class Problem {
     Beside beside{rows_ahead, columns_ahead, {}, {}};
     for (std::int64_t k0 = d0; k0 < d1; k0 += g_.kc) {
       const Slice slice{k0, std::min(k0 + g_.kc, d1), begin, s * g_.split_words + (k0 - begin) / e, (k0 - d0) / e};
-      if (g_.micro->grain > 1 && g_.group == 0) {  // A stays in the first-level cache, C is written in long runs
+      if (g_.micro->grain > 1) {  // A stays in the first-level cache, C is written in long runs
         for (std::int64_t i = 0; i < block.i_count; ++i)
           for (std::int64_t j = 0; j < item.j_count; ++j)
             add_tile(item, block, i, j, slice, columns_of(item, j, slice.word, slice.packed, slot), slot, beside);
@@ -319,12 +324,11 @@ class Problem {
       tile = c_at(of_part, column);
       ld = ldc_;
     }
-    const bool is_last = slice.k1 == g_.size.k,
-               asks_itself = g_.micro->grain > 1 && g_.group == 0 && bytes_of(traits_.c, nr_) <= 64;
+    const bool is_last = slice.k1 == g_.size.k, asks_itself = g_.micro->grain > 1 && bytes_of(traits_.c, nr_) <= 64;
     if (is_last && !asks_itself) ask_for_c(of_part, column, micro.mr);
     const unsigned char* const* ahead = beside.rows_ahead.take(words);
     if (ahead == nullptr) ahead = beside.columns_ahead.take(words);
-    if (g_.group != 0) return accumulate_scaled(micro, slice, a, b, tile, panel, j, slot, ahead);
+    if (g_.group != 0 && micro.grain == 1) return accumulate_scaled(micro, slice, a, b, tile, panel, j, slot, ahead);
     const unsigned flags =
         (slice.k0 == slice.begin ? 0U : kAccumulate) | (i == 0 && g_.kind == PackKind::i8 ? kFindExcess : 0U);
     MicroCall call{words, a, b.base, b.panels, tile, ld, flags, nullptr, nullptr, beside.excess, ahead};
@@ -332,6 +336,7 @@ class Problem {
     call.result_next = bytes_of(traits_.c, ldc_);
     if (in_place) call.a_row = bytes_of(a_.type, a_.ld);
     call.before = beside.before;
+    if (g_.group != 0) set_groups(call, slice, panel, j, slot);
     micro.run(call);
     if (!rounds_tiles_) return;
     beside.before = {reinterpret_cast<const float*>(tile), c_at(of_part, column), call.result_next, micro.mr};
@@ -347,6 +352,18 @@ class Problem {
       g_.isa->encode(traits_.c, tile.sums + r * kTileColumns, tile.out + r * tile.next, n);
   }
 
+  // The scales of a slice of one tile.
+  void set_groups(MicroCall& call, const Slice& slice, std::int64_t panel, std::int64_t j,
+                  unsigned char* slot) const noexcept {
+    const std::int64_t q = slice.k0 / g_.group;
+    call.flags |= kScaled;
+    call.group = g_.group / elements_per_word(g_.kind);
+    call.a_scale_next = g_.m_super * mr_;
+    call.b_scale_next = g_.item_n * nr_;
+    call.a_scale = reinterpret_cast<const float*>(workspace_ + g_.a_scale_offset) + q * call.a_scale_next + panel * mr_;
+    call.b_scale = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + q * call.b_scale_next + j * nr_;
+  }
+
   // A slice of one tile, group of K by group of K.
   void accumulate_scaled(const MicroKernel& micro, const Slice& slice, const unsigned char* a, const Columns& b,
                          unsigned char* tile, std::int64_t panel, std::int64_t j, unsigned char* slot,
@@ -355,12 +372,11 @@ class Problem {
     const float* sb = reinterpret_cast<const float*>(slot + g_.slot_b_scale_offset) + j * nr_;
     const std::int64_t e = elements_per_word(g_.kind), a_next = g_.m_super * mr_, b_next = g_.item_n * nr_;
     for (std::int64_t k = slice.k0; k < slice.k1;) {
-      const std::int64_t q = k / g_.group, done = (k - slice.k0) / e;
-      const std::int64_t next = micro.grain > 1 ? slice.k1 : std::min((q + 1) * g_.group, slice.k1);
+      const std::int64_t q = k / g_.group, done = (k - slice.k0) / e, next = std::min((q + 1) * g_.group, slice.k1);
       const bool begins_line = ahead != nullptr && done % kAheadWords == 0;
       micro.run({ceil_div(next - k, e), a + done * micro.mr * 4, b.base + done * kPanelColumns * 4, b.panels, tile,
                  g_.acc_ld, k == slice.begin ? kScaled : kScaled | kAccumulate, sa + q * a_next, sb + q * b_next,
-                 nullptr, begins_line ? ahead + done / kAheadWords : nullptr, g_.group / e, a_next, b_next});
+                 nullptr, begins_line ? ahead + done / kAheadWords : nullptr});
       k = next;
     }
   }
@@ -428,7 +444,7 @@ class Problem {
     const std::int64_t n = columns(item), first = first_row(item, block);
     float* row = reinterpret_cast<float*>(slot + g_.slot_row_offset);
     const bool finished = g_.splits > 1 && g_.split_mode == 2;
-    const bool plain = (traits_.quant == Quant::none || g_.group != 0) && traits_.epilogue.empty();
+    const bool plain = (traits_.quant == Quant::none || g_.groups != 0) && traits_.epilogue.empty();
     const std::int64_t in_whole_tiles = std::min(item.j_count, g_.size.n / nr_ - item.j0) * nr_;
     for (std::int64_t r = 0; r < rows(item, block); ++r) {
       if (sums_in_c_ && is_whole((first + r) / mr_, item.j0)) {

@@ -41,6 +41,7 @@ struct Blocking {
   bool dots;               // bf16 dot products may stand in for fp32 FMA, as host instances have them and twins do not
   bool few_rows = true;    // kernels of gemm/small_m.hpp may compute few rows, in an order of their own
   bool prepacked = false;  // B is what pack_b() made
+  bool folds = false;      // scales go into values (gemm/folded.hpp)
   InPlaceFn in_place = nullptr;  // how few rows are computed where B lies (gemm/in_place.hpp); null: B is packed
 };
 
@@ -51,7 +52,7 @@ struct Geometry {
   InPlaceFn in_place;       // instead of packing B and `micro`; null: none
   PackKind kind;
   Sizes size;
-  std::int64_t split, splits, kc, group;  // group: K elements that share a scale, 0 = none
+  std::int64_t split, splits, kc, group;  // group: K elements whose sum is scaled, 0 = none
   std::int32_t split_mode;
   std::int64_t split_words, words;  // packed words of a split and of all splits, per row
   std::int64_t a_words;             // of them that are kept of A: where there is one item along N, those of a depth
@@ -63,6 +64,7 @@ struct Geometry {
   std::int64_t m_panels, n_panels;  // of the problem
   std::int64_t m_super;             // panels of A that are kept packed
   std::int64_t groups;              // scale groups of K
+  bool folds;                       // their scales go into values
   bool one_pass;                    // one depth is all of K: a block is stored before the next one is begun
   bool reads_prepacked;             // B is not packed: prepacked panels are what the kernel reads
   // Byte offsets in the workspace; slot offsets are relative to the slot.
@@ -70,6 +72,22 @@ struct Geometry {
   std::size_t slot_total_offset, slot_row_offset, slot_b_offset, slot_b_scale_offset;
   std::size_t bytes;
   std::int64_t acc_ld;
+};
+
+// While it lives, its thread may call a kernel, if that is one with a grain.
+class TileSession {
+ public:
+  TileSession(const IsaTable& isa, const MicroKernel& micro) noexcept : isa_(micro.grain > 1 ? &isa : nullptr) {
+    if (isa_ != nullptr) isa_->begin_tiles();
+  }
+  ~TileSession() {
+    if (isa_ != nullptr) isa_->end_tiles();
+  }
+  TileSession(const TileSession&) = delete;
+  TileSession& operator=(const TileSession&) = delete;
+
+ private:
+  const IsaTable* const isa_;
 };
 
 // The kernel of a menu for m rows in as few panels as the largest tile, mr x nr, allows: the smallest that still does.

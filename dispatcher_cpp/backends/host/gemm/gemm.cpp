@@ -4,6 +4,7 @@
 #include "backends/host/gemm/blocking.hpp"
 #include "backends/host/gemm/check.hpp"
 #include "backends/host/gemm/division.hpp"
+#include "backends/host/gemm/folded.hpp"
 #include "backends/host/gemm/in_place.hpp"
 #include "backends/host/gemm/small_m.hpp"
 #include "backends/host/gemm/stream_k.hpp"
@@ -71,12 +72,18 @@ Blocking prepacked_blocking(const GemmTraits& traits, Blocking b, std::int64_t m
   return b;
 }
 
+// The same of scales in values.
+Blocking folded_blocking(Blocking b) noexcept {
+  b.folds = true;
+  return b;
+}
+
 // Few rows have kernels of their own, but not for every stride, and B may be prepacked where no twin is: memory for
 // all.
 std::size_t whole_workspace(const GemmTraits& traits, const Blocking& blocking, const Sizes& size) noexcept {
   const Blocking whole = in_place_blocking(traits, blocking, size.m);
-  const std::size_t plain =
-      std::max(make_division(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
+  std::size_t plain = std::max(make_division(traits, whole, size).bytes, small_m_workspace(traits, blocking, size));
+  if (can_fold(traits, blocking)) plain = std::max(plain, make_division(traits, folded_blocking(whole), size).bytes);
   if (!blocking.dots || !can_prepack(traits.b)) return plain;
   return std::max(plain, make_division(traits, prepacked_blocking(traits, blocking, size.m), size).bytes);
 }
@@ -87,8 +94,9 @@ void run_whole(const GemmTraits& traits, Blocking blocking, const GemmArgs& args
   blocking.few_rows =
       any_order && !is_faster_by_tiles(blocking, args.m) && !is_faster_in_place(traits, blocking, args.m);
   if (!args.b_prepacked && execute_small_m(traits, blocking, args, workspace)) return;
-  const Blocking whole =
+  Blocking whole =
       args.b_prepacked ? prepacked_blocking(traits, blocking, args.m) : in_place_blocking(traits, blocking, args.m);
+  if (any_order && can_fold(traits, blocking, args)) whole = folded_blocking(whole);
   execute(make_division(traits, whole, {args.m, args.n, args.k, args.batch}), traits, args, workspace);
 }
 

@@ -34,7 +34,8 @@ int all_threads() noexcept;        // the pool's and the caller's: CKGEN_NUM_THR
 int thread_count() noexcept;       // threads a call of this thread may use: all, or a ThreadLimit's
 
 // Whether few rows may be added up in another order than many, by kernels of their own that are faster
-// (gemm/small_m.hpp), or each row alike, however many there are. Sums of int8 are exact in any order.
+// (gemm/small_m.hpp), and products whose scales allow it in another one than others (gemm/folded.hpp), or each row
+// alike, whatever stands beside it. Sums of int8 are exact in any order.
 enum class RowOrder : std::uint8_t { any, alike };
 
 // Exact bytes of workspace for either order, 0 when the arguments cannot run; `run_*` needs them aligned to 16 bytes;

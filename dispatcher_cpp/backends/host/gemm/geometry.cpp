@@ -80,14 +80,18 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.splits = ceil_div(sizes.k, g.split);
   g.split_mode = blocking.split_mode;
   const MicroKernel& tallest_of = *tallest_micro(menu, blocking.mr, blocking.nr);
-  g.group = traits.quant == Quant::blockscale ? traits.scale_block.k : traits.quant == Quant::mx ? 32 : 0;
+  const std::int64_t group = traits.quant == Quant::blockscale ? traits.scale_block.k
+                             : traits.quant == Quant::mx       ? 32
+                                                               : 0;
+  g.folds = blocking.folds;
+  g.group = g.folds ? 0 : group;
   const bool has_tiles = tallest_of.grain > 1;
   // Slices of K end where groups do; those of tiles are whole grains (gemm/blocking.cpp).
   const std::int64_t grain = std::max<std::int64_t>(tallest_of.grain * e, g.group);
   g.kc = ceil_div(std::max<std::int64_t>(1, blocking.kc), grain) * grain;
   g.split_words = panel_words(tallest_of, ceil_div(g.split, e));
   g.words = std::max<std::int64_t>(1, g.split_words * g.splits);
-  g.groups = g.group == 0 ? 0 : ceil_div(sizes.k, g.group);
+  g.groups = group == 0 ? 0 : ceil_div(sizes.k, group);
   g.n_panels = ceil_div(sizes.n, nr);
   g.reads_prepacked = blocking.prepacked && has_prepacked_words(g.kind, traits.b) && g.splits <= 1 && g.groups == 0;
   // Tiles sum up a product that is no deeper than kc in one go, and others in slices as deep as B is packed.
@@ -121,10 +125,11 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   // Of a block the most that its rows can be, so that fewer rows never need more.
   const std::int64_t block_rows =
       std::min(g.m_super * mr, std::max({blocking.block_m, tallest, g.in_place != nullptr ? g.m_super * mr : 0}));
+  const std::int64_t scaled_groups = g.folds ? 0 : g.groups;
   g.a_panels = is_kept ? g.m_super : g.pm;
   std::size_t at = words_bytes(is_kept ? g.m_super * mr : block_rows, g.a_words);
   g.a_scale_offset = at;
-  at += words_bytes(g.m_super * mr, g.groups);
+  at += words_bytes(g.m_super * mr, scaled_groups);
   g.slot_offset = at;
 
   const std::int64_t acc_rows = g.one_pass ? block_rows : g.m_super * mr;
@@ -136,7 +141,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   g.slot_b_offset = slot;
   if (!g.reads_prepacked && g.in_place == nullptr) slot += words_bytes(g.item_n * nr, g.depth_words);
   g.slot_b_scale_offset = slot;
-  slot += words_bytes(g.item_n * nr, g.groups);
+  slot += words_bytes(g.item_n * nr, scaled_groups);
   g.bytes = g.slot_offset + slot;
   return g;
 }

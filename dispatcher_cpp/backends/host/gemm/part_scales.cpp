@@ -4,12 +4,15 @@
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"
 
+#include <algorithm>
+
 namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
 
 constexpr DecodeTable kE8m0 = make_decode_table(DType::e8m0);
+constexpr std::int64_t kMxGroup = 32;
 
 }  // namespace
 
@@ -24,7 +27,7 @@ PartScales::PartScales(const Geometry& g, const GemmTraits& traits, const GemmAr
 }
 
 void PartScales::gather_a(std::int64_t p0, std::int64_t stride, float* out) const noexcept {
-  if (g_.groups == 0) return;
+  if (g_.group == 0) return;
   const std::int64_t line = a_scale_line(args_, g_.groups);
   for (std::int64_t r = 0; r < g_.micro->mr; ++r) {
     const bool inside = p0 + r < g_.size.m;
@@ -46,7 +49,7 @@ void PartScales::gather_a(std::int64_t p0, std::int64_t stride, float* out) cons
 }
 
 void PartScales::gather_b(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept {
-  if (g_.groups == 0) return;
+  if (g_.group == 0) return;
   for (std::int64_t r = 0; r < width; ++r) {
     const std::int64_t p = part_.n0 + p0 + r;
     const std::int64_t of_block = p / traits_.scale_block.n * g_.groups;
@@ -65,6 +68,20 @@ void PartScales::gather_b(std::int64_t p0, std::int64_t width, std::int64_t stri
   }
 }
 
+void PartScales::fold_a(std::int64_t p0, std::int64_t count, std::int64_t k0, std::int64_t k1, std::int64_t width,
+                        void* panel) const noexcept {
+  g_.isa->fold_rows({panel, width, count, 0, ceil_div(k1 - k0, kMxGroup), mx_codes(a_, part_.m0 + p0, k0), g_.groups});
+}
+
+void PartScales::fold_b(std::int64_t p0, std::int64_t count, std::int64_t k0, std::int64_t k1, std::int64_t stride,
+                        void* panels) const noexcept {
+  auto* panel = static_cast<std::uint32_t*>(panels);
+  const std::int64_t length = k1 - k0;
+  for (std::int64_t j = 0; j < count; j += kPanelColumns, panel += stride)
+    g_.isa->fold_columns({panel, kPanelColumns, std::min<std::int64_t>(kPanelColumns, count - j), ceil_div(length, 2),
+                          ceil_div(length, kMxGroup), mx_codes(b_, part_.n0 + p0 + j, k0), g_.groups});
+}
+
 const void* PartScales::of_batch(const void* base, std::int64_t batch, std::int64_t rows) const noexcept {
   if (base == nullptr) return nullptr;
   switch (traits_.quant) {
@@ -75,6 +92,10 @@ const void* PartScales::of_batch(const void* base, std::int64_t batch, std::int6
              batch * (args_.mx_scale_shuffled ? shuffled_mx_scale_bytes(rows, g_.groups) : rows * g_.groups);
     default: return base;
   }
+}
+
+const unsigned char* PartScales::mx_codes(const void* scales, std::int64_t row, std::int64_t k0) const noexcept {
+  return static_cast<const unsigned char*>(scales) + row * g_.groups + k0 / kMxGroup;
 }
 
 float PartScales::mx_scale(const void* scales, std::int64_t row, std::int64_t group) const noexcept {

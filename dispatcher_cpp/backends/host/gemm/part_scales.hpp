@@ -28,9 +28,17 @@ class PartScales {
   void gather_a(std::int64_t p0, std::int64_t stride, float* out) const noexcept;
   /// The same of so many columns.
   void gather_b(std::int64_t p0, std::int64_t width, std::int64_t stride, float* out) const noexcept;
+  /// Puts the scales of elements [k0, k1) into packed values: of `count` rows of the part from p0 on, a panel for
+  /// tiles,
+  void fold_a(std::int64_t p0, std::int64_t count, std::int64_t k0, std::int64_t k1, std::int64_t width,
+              void* panel) const noexcept;
+  /// and of so many columns, whose panels are `stride` words apart.
+  void fold_b(std::int64_t p0, std::int64_t count, std::int64_t k0, std::int64_t k1, std::int64_t stride,
+              void* panels) const noexcept;
 
  private:
   const void* of_batch(const void* base, std::int64_t batch, std::int64_t rows) const noexcept;
+  const unsigned char* mx_codes(const void* scales, std::int64_t row, std::int64_t k0) const noexcept;
   float mx_scale(const void* scales, std::int64_t row, std::int64_t group) const noexcept;
 
   const Geometry& g_;

@@ -30,7 +30,10 @@ class StreamKGemm {
         workspace_(static_cast<unsigned char*>(workspace)) {}
 
   void run() const noexcept {
-    parallel_for(p_.grid, g_.threads, [&](std::int64_t g, int index) { workgroup(g, slot(index)); });
+    parallel_for(p_.grid, g_.threads, [&](std::int64_t g, int index) {
+      const TileSession session(*g_.isa, *g_.micro);
+      workgroup(g, slot(index));
+    });
     const bool serial = p_.grid * g_.cut.tile_m * g_.cut.tile_n < kSerialSums;
     parallel_for(p_.sk_tiles, serial ? 1 : g_.threads, [&](std::int64_t i, int index) {
       const std::int64_t tile = p_.dp_tiles + i;

@@ -2,6 +2,7 @@
 // levels only.
 #pragma once
 
+#include "backends/host/isa/code_tables.hpp"
 #include "backends/host/isa/pack.hpp"
 
 #include <immintrin.h>
@@ -231,49 +232,18 @@ struct Bf16ToBf16 {
   }
 };
 
-struct EvenBytes {
-  unsigned char value[64] = {};
-  constexpr EvenBytes() {
-    for (int i = 0; i < 64; ++i) value[i] = static_cast<unsigned char>(2 * i);
-  }
-};
-constexpr EvenBytes kEvenBytes;
-
-// T = fp8_ocp stands for both formats with a negative zero, fp8_fnuz for those without. Both bytes of the 128
-// magnitudes' values are in registers; the sign is the code's.
 template <DType T>
-struct Fp8ToBf16 {
+struct Fp8ToBf16 : Fp8Table<T> {
   static constexpr int kBits = 8;
   static constexpr Order kOrder = Order::blocks;
-  explicit Fp8ToBf16(const SmallCall& call) : Fp8ToBf16(call.table16) {}
-  explicit Fp8ToBf16(const std::uint16_t* table16) {
-    const __m512i low = _mm512_loadu_si512(kEvenBytes.value);
-    const __m512i high = _mm512_add_epi8(low, _mm512_set1_epi8(1));
-    for (int i = 0; i < 2; ++i) {
-      const __m512i first = _mm512_loadu_si512(table16 + 64 * i), last = _mm512_loadu_si512(table16 + 64 * i + 32);
-      part[0][i] = _mm512_permutex2var_epi8(first, low, last);
-      part[1][i] = _mm512_permutex2var_epi8(first, high, last);
-    }
-  }
+  explicit Fp8ToBf16(const SmallCall& call) : Fp8Table<T>(call.table16) {}
+  explicit Fp8ToBf16(const std::uint16_t* table16) : Fp8Table<T>(table16) {}
   void operator()(const unsigned char* p, __m512i (&x)[2]) const {
     __m512i low, high;
-    bytes(_mm512_loadu_si512(p), low, high);
+    this->bytes(_mm512_loadu_si512(p), low, high);
     x[0] = _mm512_unpacklo_epi8(low, high);
     x[1] = _mm512_unpackhi_epi8(low, high);
   }
-  /// Of 64 codes, in their order.
-  void bytes(__m512i codes, __m512i& low, __m512i& high) const {
-    const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
-    low = _mm512_permutex2var_epi8(part[0][0], codes, part[0][1]);  // looks at seven bits
-    high = _mm512_permutex2var_epi8(part[1][0], codes, part[1][1]);
-    if constexpr (T == DType::fp8_fnuz) {  // what would be -0 is NaN
-      const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, sign);
-      low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xc0)));
-      high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(0x7f));
-    }
-    high = _mm512_ternarylogic_epi32(high, codes, sign, 0xf8);  // high | (codes & sign)
-  }
-  __m512i part[2][2];
 };
 
 struct NibbleToBf16 {

@@ -2,6 +2,7 @@
 // Included by isa/pack.hpp only. Everything is in an unnamed namespace for the reason isa/table.hpp gives.
 #pragma once
 
+#include "backends/host/isa/code_tables.hpp"
 #include "backends/host/isa/elements.hpp"
 #include "backends/host/isa/transpose.hpp"
 
@@ -78,36 +79,12 @@ struct Decoder<DType::fp8_ocp> {
     for (; i < n; ++i) out[i] = source_.table[in[i]];
   }
 
-#if CKGEN_HOST_LEVEL >= 5
-  void to_bf16(const unsigned char* in, std::int64_t n, std::uint16_t* __restrict out) const {
-    std::int64_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-      const __m512i h = lookup_(in + i);
-      __builtin_memcpy(out + i, &h, 64);
-    }
-    if (i + 16 <= n) {
-      const __m256i h = lookup_.sixteen(in + i);
-      __builtin_memcpy(out + i, &h, 32);
-      i += 16;
-    }
-    for (; i < n; ++i) out[i] = source_.table16[in[i]];
-  }
-#endif
-
  private:
   const PackSource& source_;
 #if CKGEN_HOST_LEVEL >= 4
   Fp8Lookup lookup_;
 #endif
 };
-
-#if CKGEN_HOST_LEVEL >= 4
-// The values of the sixteen codes of fp4 or int4, of PackSource::pairs.
-inline __m512 nibble_values(const float (*pairs)[2]) {
-  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  return _mm512_permutex2var_ps(_mm512_loadu_ps(pairs[0]), even, _mm512_loadu_ps(pairs[8]));
-}
-#endif
 
 #if CKGEN_HOST_LEVEL >= 5
 template <>

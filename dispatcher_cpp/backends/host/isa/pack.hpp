@@ -5,6 +5,7 @@
 #include "backends/host/isa/decode_run.hpp"
 #include "backends/host/isa/pack_blocks.hpp"
 #include "backends/host/isa/pack_bytes.hpp"
+#include "backends/host/isa/pack_codes.hpp"
 #include "backends/host/isa/pack_lines.hpp"
 #include "backends/host/isa/prepacked.hpp"
 #include "backends/host/isa/table.hpp"
@@ -81,14 +82,11 @@ inline void decode_words([[maybe_unused]] const Decoder<T>& decoder, const PackS
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
       copy_run(reinterpret_cast<unsigned char*>(row) + offset * 2, s.base + at * 2, length * 2);
     });
-  } else {  // what is narrower, as bf16
+  } else {  // fp4 as bf16
     std::uint16_t half[2 * kRowWords];
     if (n & 1) half[n] = 0;
     each_run(s, chunk, p, k, n, [&](std::int64_t at, std::int64_t offset, std::int64_t length) {
-      if constexpr (T == DType::fp4)
-        decoder.to_bf16(at, length, half + offset);
-      else
-        decoder.to_bf16(s.base + at, length, half + offset);
+      decoder.to_bf16(at, length, half + offset);
     });
     copy_run(row, half, (n + 1) / 2 * 4);
   }
@@ -164,14 +162,10 @@ void pack_p_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
           const std::uint32_t h = static_cast<std::uint32_t>(static_cast<signed char>(high[i])) << 16;
           panel[i] = l | (h & keep);
         }
-      } else if constexpr (T == DType::bf16) {
+      } else {
         const unsigned char *low = s.base + at * 2, *high = s.base + next * 2;
         for (std::int64_t i = 0; i < count; ++i)
           panel[i] = load_u16(low + i * 2) | ((static_cast<std::uint32_t>(load_u16(high + i * 2)) << 16) & keep);
-      } else {
-        const unsigned char *low = s.base + at, *high = s.base + next;
-        for (std::int64_t i = 0; i < count; ++i)
-          panel[i] = s.table16[low[i]] | ((static_cast<std::uint32_t>(s.table16[high[i]]) << 16) & keep);
       }
       for (std::int64_t i = count; i < width; ++i, one_by_one()) panel[i] = 0;
     }
@@ -202,8 +196,11 @@ inline void pack(const PackSource& s, std::int64_t p0, std::int64_t count, int w
   if (s.kind != PackKind::bf16) return kIsaV4.pack(s, p0, count, width, k0, length, panel);
   auto* out = static_cast<std::uint32_t*>(panel);
   if (s.type == DType::bf16) return pack_as<DType::bf16, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+  if (s.type == DType::fp4 && width > 1 && are_whole_bytes(s, k0, length))
+    return pack_nibbles(s, p0, count, width, k0, length, out);
   if (s.type == DType::fp4) return pack_k_contiguous<DType::fp4, PackKind::bf16>(s, p0, count, width, k0, length, out);
-  return pack_as<DType::fp8_ocp, PackKind::bf16>(s, p0, count, width, k0, length, panel);
+  const bool is_fnuz = s.type == DType::fp8_fnuz || s.type == DType::bf8_fnuz;
+  (is_fnuz ? &pack_codes<DType::fp8_fnuz> : &pack_codes<DType::fp8_ocp>)(s, p0, count, width, k0, length, out);
 #else
   if (s.kind == PackKind::i16) return pack_as<DType::int8, PackKind::i16>(s, p0, count, width, k0, length, panel);
   switch (s.type) {

@@ -1,4 +1,4 @@
-// Packing of what is contiguous in K and packed as it is, by vectors of sixteen words; compiled once per ISA.
+// Packing of what is contiguous in K by vectors of sixteen words, as they are or decoded; compiled once per ISA.
 // Included by isa/pack.hpp only. Everything is in an unnamed namespace for the reason isa/table.hpp gives.
 #pragma once
 
@@ -28,7 +28,6 @@ constexpr int kBlockRows = 16;
 struct Block {
   const unsigned char* rows[kBlockRows];  // where there are fewer, the last comes again
   int count, lanes;                       // rows that are there, and words of the panel that they are for
-  std::uint32_t added;                    // exclusive-ored with each word
 };
 
 // From where a line of each row begins: sixteen words. What comes soon lies `ahead` bytes from there, and is asked for
@@ -61,56 +60,79 @@ inline std::int64_t first_bytes(const unsigned char* row, std::int64_t ld_bytes)
   return ahead == 0 || ahead % 4 != 0 || ld_bytes % kLine != 0 ? kLine : ahead;
 }
 
+// What words of a row become, and how many each of them: themselves, or with some bits turned.
+struct AsTheyAre {
+  static constexpr int kWords = 1;
+  void operator()(__m512i word, __m512i (&out)[1]) const { out[0] = word; }
+};
+struct Turned {
+  static constexpr int kWords = 1;
+  void operator()(__m512i word, __m512i (&out)[1]) const { out[0] = _mm512_xor_si512(word, bits); }
+  __m512i bits;
+};
+
 // Line by line through registers into the panel, of which word w is `width` words behind word w - 1; `first` bytes at
-// first. ALL: words have all sixteen lanes. ADDS: `added` is not 0.
-template <bool ALL, bool ADDS>
-void pack_block(const Block& block, std::int64_t first, std::int64_t bytes, std::int64_t jump, int width,
-                std::uint32_t* out) {
-  constexpr std::int64_t kLine = 64, kAhead = 512;  // bytes
-  const __m512i added = _mm512_set1_epi32(static_cast<int>(block.added));
+// first. ALL: words have all sixteen lanes.
+template <bool ALL, class Words>
+void pack_block(const Block& block, const Words& words_of, std::int64_t first, std::int64_t bytes, std::int64_t jump,
+                int width, std::uint32_t* out) {
+  constexpr std::int64_t kLine = 64, kAhead = 512, kBytes = 4 / Words::kWords;
   const __mmask16 live = static_cast<__mmask16>((1U << block.lanes) - 1);
   for (std::int64_t at = 0, take = first; at < bytes; at += take, take = kLine) {
-    const std::int64_t left = bytes - at, some = least(left, take), words = (some + 3) / 4;
+    const std::int64_t left = bytes - at, some = least(left, take), words = (some + kBytes - 1) / kBytes;
     __m512i v[kBlockRows];
     if (some == kLine && block.count == block.lanes)
       load_lines(block, at, left > kAhead ? kAhead : jump + kAhead, v);
     else
       load_some(block, at, some, v);
-    if constexpr (ADDS) {
-#pragma GCC unroll 16
-      for (int i = 0; i < kBlockRows; ++i) v[i] = _mm512_xor_si512(v[i], added);
-    }
     transpose16(v);
 #pragma GCC unroll 16
     for (int w = 0; w < 16; ++w) {  // constant indices alone keep v in registers
-      if (w >= words) break;
-      if constexpr (ALL)
-        _mm512_storeu_si512(out + w * width, v[w]);
-      else
-        _mm512_mask_storeu_epi32(out + w * width, live, v[w]);
+      __m512i made[Words::kWords];
+      if (w * Words::kWords >= words) break;
+      words_of(v[w], made);
+#pragma GCC unroll 2
+      for (int i = 0; i < Words::kWords; ++i) {
+        const int at_word = w * Words::kWords + i;
+        if (at_word >= words) break;
+        if constexpr (ALL)
+          _mm512_storeu_si512(out + at_word * width, made[i]);
+        else
+          _mm512_mask_storeu_epi32(out + at_word * width, live, made[i]);
+      }
     }
     out += words * width;
+  }
+}
+
+// BYTES: of an element in memory.
+template <int BYTES, class Words>
+void pack_lines(const PackSource& s, const Words& words_of, std::int64_t p0, std::int64_t count, int width,
+                std::int64_t k0, std::int64_t length, std::uint32_t* panel) {
+  // Of the lines ahead, those beyond the end of the rows are those of the next panel.
+  const std::int64_t bytes = length * BYTES, jump = width * s.ld * BYTES - bytes;
+  Block block;
+  for (int r = 0; r < width; r += kBlockRows) {
+    block.lanes = static_cast<int>(least(kBlockRows, width - r));
+    block.count = static_cast<int>(count - r < 0 ? 0 : least(block.lanes, count - r));
+    for (std::int64_t i = 0; i < kBlockRows; ++i) {
+      const std::int64_t p = p0 + least(r + i, count - 1);
+      block.rows[i] = s.base + ((s.rows == nullptr ? p : std::int64_t{s.rows[p]}) * s.ld + k0) * BYTES;
+    }
+    const auto pack = block.lanes == kBlockRows ? &pack_block<true, Words> : &pack_block<false, Words>;
+    pack(block, words_of, first_bytes(block.rows[0], s.ld * BYTES), bytes, jump, width, panel + r);
   }
 }
 
 template <DType T, PackKind KIND>
 void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                 std::int64_t length, std::uint32_t* panel) {
-  constexpr std::int64_t kBytes = 4 / elements_per_word(KIND);  // of an element
-  // Of the lines ahead, those beyond the end of the rows are those of the next panel.
-  const std::int64_t bytes = length * kBytes, jump = width * s.ld * kBytes - bytes;
-  Block block;
-  block.added = KIND == PackKind::i8 ? added_to_bytes(s) : 0U;
-  for (int r = 0; r < width; r += kBlockRows) {
-    block.lanes = static_cast<int>(least(kBlockRows, width - r));
-    block.count = static_cast<int>(count - r < 0 ? 0 : least(block.lanes, count - r));
-    for (std::int64_t i = 0; i < kBlockRows; ++i) {
-      const std::int64_t p = p0 + least(r + i, count - 1);
-      block.rows[i] = s.base + ((s.rows == nullptr ? p : std::int64_t{s.rows[p]}) * s.ld + k0) * kBytes;
-    }
-    constexpr bool kAdds = KIND == PackKind::i8 && CKGEN_HOST_LEVEL >= 5;
-    const auto pack = block.lanes == kBlockRows ? &pack_block<true, kAdds> : &pack_block<false, kAdds>;
-    pack(block, first_bytes(block.rows[0], s.ld * kBytes), bytes, jump, width, panel + r);
+  constexpr int kBytes = 4 / elements_per_word(KIND);
+  if constexpr (KIND == PackKind::i8 && CKGEN_HOST_LEVEL >= 5) {
+    const Turned turned{_mm512_set1_epi32(static_cast<int>(added_to_bytes(s)))};
+    pack_lines<kBytes>(s, turned, p0, count, width, k0, length, panel);
+  } else {
+    pack_lines<kBytes>(s, AsTheyAre{}, p0, count, width, k0, length, panel);
   }
 }
 #endif

@@ -215,6 +215,15 @@ using SmallKernelsFn = const SmallKernels* (*)(DType a, DType b, bool dots);
 
 // out[i] = the value of e8m0 code i; returns the largest, NaN if one is NaN.
 using E8m0Fn = float (*)(const unsigned char* codes, std::int64_t n, float* out);
+// Packed bf16, [groups][...] of 32 elements each, that is multiplied by powers of two which leave it normal: those of
+// codes[r * next_row + g] of e8m0 for group g of row or column r, of `count` of them.
+struct FoldCall {
+  void* panel;
+  std::int64_t width, count, words, groups;  // width: of a panel of A; words: per column of a panel of B
+  const unsigned char* codes;
+  std::int64_t next_row;
+};
+using FoldFn = void (*)(const FoldCall& call);
 using MostFn = float (*)(const float* values, std::int64_t n);  // the largest magnitude, NaN if one is NaN
 
 struct IsaTable {
@@ -237,6 +246,10 @@ struct IsaTable {
   // Rows of A up to which a prepacked B of int8 is multiplied as i8 where other kernels of int8 take i16; for more,
   // widening it once for all is faster.
   std::int64_t rows_of_bytes = std::int64_t{1} << 40;
+  FoldFn fold_rows = nullptr, fold_columns = nullptr;  // of panels of A for kernels with a grain, and of B
+  // A thread calls kernels with a grain between these two.
+  void (*begin_tiles)() = nullptr;
+  void (*end_tiles)() = nullptr;
 };
 
 // What x86_64_v4 computes in fp32, of which x86_64_v4_bf16 would have every instruction again.
@@ -249,6 +262,9 @@ struct Fp32Kernels {
 struct AmxKernels {
   IsaTable::Menu bf16, i8;
   PackFn pack_tiles;
+  FoldFn fold_rows, fold_columns;
+  void (*begin_tiles)();
+  void (*end_tiles)();
 };
 
 // The same of attention whose operands are bf16.

@@ -3,7 +3,9 @@
 #include "backends/host/host_fixture.hpp"
 #include "guarded_memory.hpp"
 
+#include "backends/host/gemm/blocking.hpp"
 #include "backends/host/gemm/gemm.hpp"
+#include "backends/host/gemm/pack_source.hpp"
 
 #include <iterator>
 #include <random>
@@ -82,6 +84,55 @@ TEST_F(HostTiles, SumsAreRoundedAsAlways) {
         ASSERT_EQ(found, encode(DType::bf16, read(DType::fp32, sums.data(), i))) << "element " << i;
       }
     }
+}
+
+// Panels of A made of codes are those of the values that they stand for.
+TEST_F(HostTiles, CodesBecomeTheirValues) {
+  constexpr std::int64_t kRows = 19, kLd = 192;
+  constexpr int kMr = 32;
+  const host::IsaTable& amx = *host::table_for(Isa::x86_64_amx);
+  for (const DType type : {DType::fp8_ocp, DType::bf8_ocp, DType::fp8_fnuz, DType::bf8_fnuz, DType::fp4})
+    for (const std::int64_t k0 : {0, 32, 34})
+      for (const std::int64_t length : {2, 31, 32, 33, 64, 96, 128, 130}) {
+        SCOPED_TRACE(testing::Message() << name(type) << ", " << length << " from " << k0);
+        Bytes codes(static_cast<std::size_t>(kRows * kLd)), values(codes.size() * 2);
+        for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<unsigned char>(i * 37 + i / 256);
+        for (std::int64_t i = 0; i < kRows * kLd; ++i)
+          write(DType::bf16, values.data(), i, read(type, codes.data(), i));
+        const auto packed = [&](DType t, const Bytes& a) {
+          std::vector<std::uint16_t> panel(static_cast<std::size_t>((length + 31) / 32 * kMr * 32));
+          const host::PackSource s = host::make_pack_source(host::PackKind::bf16, t, a.data(), kLd, true, false);
+          amx.pack_tiles(s, 2, kRows - 2, kMr, k0, length, panel.data());
+          return panel;
+        };
+        const auto found = packed(type, codes), wanted = packed(DType::bf16, values);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          if ((wanted[i] & 0x7fff) <= 0x7f80) {
+            ASSERT_EQ(found[i], wanted[i]) << i;
+          } else {
+            ASSERT_GT(found[i] & 0x7fff, 0x7f80) << i;
+          }
+      }
+}
+
+TEST_F(HostTiles, PartsOfATileMeet) {
+  constexpr HostConfig kConfig{Isa::x86_64_amx, 16, 32, 16, 32, 128, 2};
+  const auto of = [](DType in, DType c) {
+    return GemmTraits{in, in, c, in == DType::int8 ? DType::int32 : DType::fp32, Layout::rcr, Quant::none, false, true};
+  };
+  GemmTraits bytes = of(DType::int8, DType::int32);
+  bytes.bias = false;
+  for (const GemmTraits& t : {of(DType::bf16, DType::fp32), of(DType::fp8_ocp, DType::fp32), bytes})
+    for (const Strategy strategy : {Strategy::atomic, Strategy::linear, Strategy::tree})
+      for (const Shape s : {Shape{14, 32, 1300}, Shape{37, 70, 515}})
+        for (const int workgroups : {1, 3, 5}) {
+          SCOPED_TRACE(testing::Message() << name(t.a) << " " << name(strategy) << " on " << workgroups);
+          Fixture f(t, s);
+          const Workspace memory(
+              host::gemm_host_stream_k_workspace(t, kConfig, strategy, workgroups, s.m, s.n, s.k, 1));
+          ASSERT_TRUE(host::run_gemm_host_stream_k(t, kConfig, strategy, workgroups, f.args, memory.data).ok());
+          f.expect_equal();
+        }
 }
 
 }  // namespace test_host_tiles
