@@ -102,6 +102,7 @@ def test_edges_are_among_the_cases(cases: list[Case], space: Space) -> None:
     assert {case.route for case in cases} == {*Route} and {0, 16, 48} <= {case.block_m for case in cases}
     groups = [case.groups for case in cases if case.signature.startswith("grouped_gemm_")]
     sizes = {size for each in groups for size in each or ()}
+    assert {0, 1, 3, 128} == {case.gap_scale for case in cases}
     assert None in groups and () in groups and any(case.on_device for case in cases)
     assert any(size.m == 0 for size in sizes) and any(size.k == 0 for size in sizes)
     assert any(case.top_k == case.experts > 2 for case in cases) and any(case.is_sorted for case in cases)

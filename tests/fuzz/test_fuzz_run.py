@@ -39,6 +39,12 @@ NEVER = 3600
 FP16 = Case("gemm_fp16_rcr", "gfx942:80", m=40, n=48, k=72, seed=3)
 SIZES = (GroupSize(3, 8, 16), GroupSize(0, 8, 8), GroupSize(33, 5, 0), GroupSize(17, 20, 130))
 GROUPED = Case("grouped_gemm_fp32_rcr", "x86_64_v3:2", groups=SIZES, seed=3)
+GROUPS_OF_BLOCKS = Case(
+    "grouped_gemm_fp8_ocp_bf16_rcr_blockscale",
+    "gfx950:256",
+    groups=(GroupSize(3, 128, 256), GroupSize(0, 8, 8), GroupSize(17, 256, 384)),
+    gap_scale=3,
+)
 LAYER = Case(
     "moe_fp32_rcr_layer_gated_epi_silu", "x86_64_v3:2", m=9, n=40, k=24, experts=5, top_k=2, route=Route.SOME, seed=3
 )
@@ -153,6 +159,8 @@ def test_each_status(checker: Checker, changes: dict[str, object], status: CaseS
         (GROUPED, {"groups": "-1x8x8,3x3x3"}, CaseStatus.REFUSED),
         (GROUPED, {"gap_b": -2}, CaseStatus.REFUSED),
         (GROUPED, {"signature": "grouped_gemm_bf16_rcr", "target": "gfx942:304"}, CaseStatus.RAN),
+        (GROUPS_OF_BLOCKS, {}, CaseStatus.RAN),
+        (GROUPS_OF_BLOCKS, {"scale_columns": 1, "on_device": 1, "m": 40, "n": 128, "k": 256}, CaseStatus.RAN),
         (LAYER, {}, CaseStatus.RAN),
         (LAYER, {"is_sorted": 1, "block_m": 16, "route": "one"}, CaseStatus.RAN),
         (LAYER, {"top_k": 5, "gap_a": 3, "gap_c": 1}, CaseStatus.RAN),

@@ -59,7 +59,8 @@ def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Argum
         ("b_scale", operands.b_scale, case.broadcast_b),
     ):
         if values is not None and signature.scale is not None:
-            inputs[name] = plain(_scales(signature, case, name, values[:1] if broadcasts else values), UNREAD)
+            stored = _scales(signature, case, name, values[:1] if broadcasts else values)
+            inputs[name] = in_lines(stored, case.gap_scale, UNREAD) if name == "a_scale" else plain(stored, UNREAD)
     if operands.bias is not None:
         inputs["bias"] = plain(operands.bias.astype(np.float32).view(np.uint8), UNREAD)
     out = Matrix(strides_of(c), UNWRITTEN, None)
@@ -131,6 +132,15 @@ def matrix(of: Placed, stored: Bytes) -> Matrix:
     """An operand where it is placed."""
     strides = strides_of(of)
     return Matrix(strides, UNREAD, stored[: strides.batch].reshape(strides.batch, strides.lines, strides.length))
+
+
+def in_lines(stored: Bytes, gap: int, fill: int) -> Matrix:
+    """Scales in fp32 whose lines are so many elements apart; of other types `gap` is 0, for no gaps."""
+    if not gap:
+        return plain(stored, fill)
+    flat = stored.reshape(1, -1, stored.shape[-1])
+    size = flat.shape[-1]
+    return Matrix(Strides(1, flat.shape[1], size, size + gap * np.float32().itemsize, 0), fill, flat)
 
 
 def strides_of(of: Placed) -> Strides:

@@ -62,6 +62,7 @@ class Case:
 
     `instance` is forced with `k_batch`; empty: the dispatcher's choice. `gap_*` are elements beyond the least leading
     dimension and the least batch stride, below 0 too few. `broadcast_*`: a batch stride of 0.
+    `gap_scale`, of groups: elements between lines of A's block scales, beyond the longest line of all groups.
 
     Of a grouped GEMM: `groups`, None for a problem without any; `on_device`: M is the most rows that a group may have,
     N and K are those of all. Of op moe: M is the tokens; `block_m` is the problem's, `is_sorted` is how a layer is told
@@ -104,6 +105,7 @@ class Case:
     broadcast_b: bool = False
     scale_columns: bool = False
     scale_shuffled: bool = False
+    gap_scale: int = 0
     sum_bits: int = 24
     groups: Sizes = None
     on_device: bool = False

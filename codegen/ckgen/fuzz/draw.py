@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from ckgen.families.fmha.signature import FmhaSignature
-from ckgen.families.gemm.enums import Op, Quant
+from ckgen.families.gemm.enums import Op, Quant, ScaleSides
 from ckgen.fuzz.case import Case, Data
 from ckgen.fuzz.draw_fmha import fmha_case
 from ckgen.fuzz.draw_ops import block_m, decoding, groups, is_sorted, on_device, route, routing
@@ -195,6 +195,14 @@ def _scale_shuffled(draw: Draw) -> bool:
     return draw.signature.quant is Quant.MX and draw.chance(0.5)
 
 
+def _gap_scale(draw: Draw) -> int:
+    signature = draw.signature
+    has_lines = signature.op is Op.GROUPED_GEMM and signature.quant is Quant.BLOCKSCALE
+    if not has_lines or signature.scale_block.sides is ScaleSides.B or draw.is_huge or draw.chance(0.7):
+        return 0
+    return draw.random.choice((1, 3, 128))
+
+
 def _usual(name: str) -> Callable[[Draw], Any]:
     """What only attention has, and what only real devices do."""
     default = next(one.default for one in fields(Case) if one.name == name)
@@ -225,6 +233,7 @@ FIELDS: Mapping[str, Callable[[Draw], Any]] = {
     "broadcast_b": _broadcast,
     "scale_columns": _scale_columns,
     "scale_shuffled": _scale_shuffled,
+    "gap_scale": _gap_scale,
     "groups": groups,
     "on_device": on_device,
     "experts": routing("experts"),

@@ -138,11 +138,25 @@ class GroupedWork:
     def _group(self, at: int) -> Case:
         """A GEMM with data of its own. Strides that the host cannot see are legal ones."""
         case, size = self.case, _real_sizes(self.case)[at]
-        case = replace(case, m=size.m, n=size.n, k=size.k, batch=1, groups=None, seed=case.seed + at)
+        gap = self._scale_stride() - self._scale_line(size) if case.gap_scale else 0
+        case = replace(case, m=size.m, n=size.n, k=size.k, batch=1, groups=None, seed=case.seed + at, gap_scale=gap)
         if not case.on_device:
             return case
         gaps = {name: max(getattr(case, name), 0) for name in ("gap_a", "gap_b", "gap_c", "gap_d")}
         return replace(case, **gaps)
+
+    def _scale_line(self, size: GroupSize) -> int:
+        """Block scales of A in a line of memory."""
+        signature: GemmSignature = self.decision.signature
+        return size.m if self.case.scale_columns else -(-size.k // signature.scale_block.k)
+
+    def _scale_stride(self) -> int:
+        """From line to line, of all groups and of what the host knows of them; 0: no gaps."""
+        if not self.case.gap_scale:
+            return 0
+        bound = self.decision.query.shape
+        sizes = (GroupSize(bound.m, bound.n, bound.k), *_real_sizes(self.case))
+        return max(0, *map(self._scale_line, sizes)) + self.case.gap_scale
 
     def _placed(self, at: int) -> tuple[Placed, ...]:
         """A group without K has no A and no B."""
@@ -166,6 +180,7 @@ class GroupedWork:
             a_scale_row_major=int(not case.scale_columns),
             mx_scale_shuffled=int(case.scale_shuffled),
             alpha=alpha,
+            a_scale_stride=self._scale_stride(),
         )
         args.kept_arrays = (operands, sizes)
         return args, (operands, sizes)

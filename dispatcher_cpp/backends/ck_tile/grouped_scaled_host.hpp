@@ -30,8 +30,8 @@ struct GroupCheck<GroupedBlockQuant<kConfig>> {
     using Single = GroupQuantGemm<kConfig>;
     if (kConfig.of_a && !group.a_scale_row_major)
       return Status::error(StatusCode::unsupported, "ck_tile's kernel reads a_scale as [M][K/%d]", kConfig.group_k);
-    if (group.a_scale_stride != 0)
-      return Status::error(StatusCode::unsupported, "ck_tile's kernel reads a_scale without gaps (no a_scale_stride)");
+    if (const Status status = device::check_scale_lines("QuantGemmKernel", group.a_scale_stride); !status.ok())
+      return status;
     if (const Status status = check_extents(group, group.ldb, kConfig.a, kConfig.c); !status.ok()) return status;
     const PlanFor plan_for(arch);
     return Single::accepts(Single::arguments(group, 1)) ? Status::success() : refuses_group(group, "QuantGemmKernel");

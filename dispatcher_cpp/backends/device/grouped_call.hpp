@@ -50,6 +50,12 @@ Status check_each_group(const Launch& launch, std::int64_t tile_k, const Check& 
   return Status::success();
 }
 
+/// Of kernels that read lines of A's block scales one behind the other.
+inline Status check_scale_lines(const char* kernel, std::int64_t a_scale_stride) noexcept {
+  if (a_scale_stride == 0) return Status::success();
+  return Status::error(StatusCode::unsupported, "%s reads a_scale without gaps (no a_scale_stride)", kernel);
+}
+
 /// The next `bytes` of the table, as FillTableFn says: `cursor.group` is the next number of `first`, and `cursor.work`
 /// that number. The groups are such as check_each_group() passed.
 inline void fill_group_table(const GroupedArgs& args, std::int64_t tile_m, std::int64_t tile_n, std::int64_t splits,

@@ -12,6 +12,7 @@
 #include <ckgen/device_code.hpp>
 #include <ckgen/grouped.hpp>
 
+#include "../device/grouped_call.hpp"
 #include "../device/kernel_call.hpp"
 #include "fma_host.hpp"
 
@@ -30,8 +31,7 @@ inline Status prepare_fma_groups(const FmaGroupedKernels& kernels, const Launch&
   if (launch.k_batch > 1) return Status::error(StatusCode::unsupported, "%s: no splits of K", kernels.symbol);
   const Groups& groups = *launch.problem->groups();
   const GroupedArgs& all = *launch.grouped;
-  if (all.a_scale_stride != 0)
-    return Status::error(StatusCode::unsupported, "%s reads a_scale without gaps (no a_scale_stride)", kernels.symbol);
+  if (const Status status = device::check_scale_lines(kernels.symbol, all.a_scale_stride); !status.ok()) return status;
   const std::int64_t workgroups = std::clamp(groups.tiles(kernels.m, kernels.n), std::int64_t{1}, kFmaMostWorkgroups);
   const auto* table = static_cast<const char*>(launch.group_table);
   const FmaGroupedArgs args{reinterpret_cast<const GroupOperands*>(table),

@@ -15,8 +15,7 @@ struct GroupCheck<hip::GroupedBlockScale<kConfig>> {
     constexpr const char* kName = "grouped block scales";
     if (!group.a_scale_row_major)
       return Status::error(StatusCode::unsupported, "the kernel reads a_scale as [M][K/%d]", hip::kScaleGroup);
-    if (group.a_scale_stride != 0)
-      return Status::error(StatusCode::unsupported, "the kernel reads a_scale without gaps (no a_scale_stride)");
+    if (const Status status = device::check_scale_lines(kName, group.a_scale_stride); !status.ok()) return status;
     if (!fits(group.m, group.lda, DType::fp8_ocp) || !fits(group.m, group.ldc, DType::bf16))
       return Status::error(StatusCode::unsupported, "a matrix of 2 GiB or more: groups are addressed with 32 bits");
     if (group.k % hip::kScaleGroup != 0)
