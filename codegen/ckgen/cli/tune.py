@@ -258,7 +258,7 @@ def _here(
     except UsageError as error:
         problems = (one for ladder in ladders for one in ladder)
         again = recorded(held, device.contents.target, problems, str(error))
-        tuner = Tuner(again, again, held, options)
+        tuner = Tuner(again, again, held, replace(options, is_recorded=True))
         outcome = tuner.tune(ladders)
         return Gathered(outcome, tuner.known, {again.header: outcome})
     if len(devices) > 1:

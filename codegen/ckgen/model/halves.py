@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Halves(Generic[T]):
     """Microseconds by the odd rounds and by the even ones; `even` is empty where there was one round."""
 
@@ -20,34 +21,33 @@ class Halves(Generic[T]):
     def regret(self, chosen: Iterable[T]) -> float | None:
         """The time of what is chosen over the best: the geometric mean of two ways, in which one half says which is the
         best, and the fastest of `chosen`, and the other what both cost. None where it does not."""
-        every = list(chosen)
-        return _mean(
-            price[fastest(choose, every)] / price[fastest(choose, price)]
-            for choose, price in self._ways()
-            if any(one in choose and one in price for one in every)
-        )
+        every = [one for one in chosen if one in self.odd and one in self.even]
+        if not every:
+            return None
+        return _mean(price[fastest(choose, every)] / price[best] for choose, price, best in self._ways)
 
     @property
     def floor(self) -> float | None:
         """What the best of a half loses to that of the half that prices both: what noise leaves of a regret. None where
         there was one round."""
-        return _mean(price[fastest(choose, price)] / min(price.values()) for choose, price in self._ways())
+        return _mean(price[best] / min(price.values()) for _, price, best in self._ways)
 
     @property
     def are_agreed(self) -> bool:
         """Whether both name one best."""
-        return len({fastest(choose, price) for choose, price in self._ways()}) == 1
+        return len({best for _, _, best in self._ways}) == 1
 
-    def _ways(self) -> Iterator[tuple[Mapping[T, float], Mapping[T, float]]]:
-        """What chooses, and what prices; of what both have."""
+    @cached_property
+    def _ways(self) -> tuple[tuple[Mapping[T, float], Mapping[T, float], T], ...]:
+        """What chooses, what prices, and the best by what chooses; of what both have."""
         both = self.odd.keys() & self.even.keys()
         odd, even = ({one: times[one] for one in times if one in both} for times in (self.odd, self.even))
-        return iter(((odd, even), (even, odd)) if both else ())
+        return tuple((one, other, fastest(one, one)) for one, other in ((odd, even), (even, odd)) if one)
 
 
 def fastest(times: Mapping[T, float], of: Iterable[T]) -> T:
-    """Of these, of which one at least was timed; the first of equal ones."""
-    return min((one for one in of if one in times), key=times.__getitem__)
+    """Of these, which were all timed; the first of equal ones."""
+    return min(of, key=times.__getitem__)
 
 
 def _mean(ratios: Iterable[float]) -> float | None:

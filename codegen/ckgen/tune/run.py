@@ -36,6 +36,7 @@ class Options:
     best time that a row may lose so that fewer kernels do; None: none. `kernels` are globs of instances, none: all.
     `prune` leaves candidates of a problem out before any is timed.
     `exhaustive`: no candidate is left out before the last rung, so that journals hold what each of them costs.
+    `is_recorded`: nothing can be measured, and no further round of an exhaustive tune is asked than journals have.
     `older`: by problem's text what an older table takes, which is timed beside the winner.
     """
 
@@ -45,6 +46,7 @@ class Options:
     kernels: tuple[str, ...] = ()
     prune: Prune | None = None
     exhaustive: bool = False
+    is_recorded: bool = False
     older: Mapping[str, Candidate] = field(default_factory=dict)
 
 
@@ -177,7 +179,8 @@ class Tuner:
     def _may_ask(self, problem: Problem, asked: Sequence[Candidate]) -> bool:
         """Whether any is asked, and there is time left, or it costs none."""
         at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
-        return bool(asked) and (self._budget.left_for_doubt != 0 or all(one in at for one in asked))
+        can_measure = self._budget.left_for_doubt != 0 and not (self._options.exhaustive and self._options.is_recorded)
+        return bool(asked) and (can_measure or all(one in at for one in asked))
 
     def _ask(self, problem: Problem, asked: Sequence[Candidate], *, is_free: bool = False) -> None:
         """is_free: whether it is no part of the budget."""
