@@ -108,10 +108,10 @@ def _text(found: list[tuple[Calibrated, dict[int, Regret]]]) -> str:
     for one, lost in found:
         constants = "  ".join(f"{name} {value:g}" for name, value in asdict(one.constants).items())
         title = f"{one.signature} on {one.target}, {one.device}: {one.times} times of {lost[1].problems} problems"
-        head = ("  layers held out", "geomean", "p95", "worst", "median |log|")
+        head = ("  layers held out", "geomean", "p95", "worst", "median |log|", "noise leaves")
         lines = [
             (f"  fastest of the best {best}" if best > 1 else "  predicted best", f"{r.geomean:.3f}", f"{r.p95:.3f}",
-             f"{r.worst:.3f}", f"{r.error:.3f}")
+             f"{r.worst:.3f}", f"{r.error:.3f}", "–" if r.floor is None else f"{r.floor:.3f}")
             for best, r in lost.items()
         ]  # fmt: skip
         parts.append(f"{title}\n  {constants}\n{columns([head, *lines])}")

@@ -61,7 +61,8 @@ class Regret:
 
 
 def fit(timed: Sequence[Timed], chip: Chip) -> CpuConstants:
-    """The constants, none negative, that bring predicted times nearest to measured ones in proportion.
+    """The constants, none negative, that bring predicted times nearest to measured ones in proportion; what no kernel
+    has stays as it is of a CPU that nobody calibrated.
 
     What is far off counts less with each round, since a time may have been disturbed. UsageError for too few times or
     without scipy.
@@ -77,11 +78,12 @@ def fit(timed: Sequence[Timed], chip: Chip) -> CpuConstants:
     scale = np.array([1.0 if one.name == "call" else 1 / chip.mhz for one in fields(CpuCounts)])
     counts = np.array([astuple(one.counts) for one in timed]) * scale / np.array([one.us for one in timed])[:, None]
     weights = np.ones(len(timed))
-    found = np.array(astuple(CpuConstants()))
+    found = usual = np.array(astuple(CpuConstants()))
     for _ in range(_ROUNDS):
         found, _ = nnls(counts * weights[:, None], weights)
         off = np.log(np.maximum(counts @ found, 1e-6))
         weights = (1 + (off / _FAR) ** 2) ** -0.75
+    found = np.where(counts.any(axis=0), found, usual)
     return CpuConstants(*(float(f"{number:.4g}") for number in found))
 
 
