@@ -87,7 +87,7 @@ def right_size(
     values: npt.NDArray[Any], losses: npt.NDArray[Any], folds: Sequence[npt.NDArray[Any]], leaves: int, least: int
 ) -> int:
     """The fewest leaves that lose no more on folds that the tree did not see than the best number, but for a standard
-    error of the difference: what more leaves save beyond that is chance.
+    error of the difference.
 
     folds: masks of examples, each held out in turn.
     """
