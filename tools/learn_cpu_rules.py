@@ -5,10 +5,12 @@
 Writes codegen/ckgen/families/gemm/heuristics/learned/ARCH_PRODUCT_SIGNATURE.json of each signature whose rule loses
 less than what selection takes, on layers that it was not fitted to; says the figures of both. Journals stay in --work,
 and what they hold is not measured again. With --measure-only there are journals alone, and `--journals` judges and fits
-those of another machine of this product:
+those of another machine of this product. With --shard a run measures a part of the layers, so that several machines or
+cores measure at once:
 
-    taskset -c 2,3 python tools/learn_cpu_rules.py --signature gemm_bf16_rcr --budget 480s --work W --measure-only
-    python tools/learn_cpu_rules.py --signature gemm_bf16_rcr --work W --journals
+    taskset -c 2,3 python tools/learn_cpu_rules.py --shard 1/2 --work W --measure-only &
+    taskset -c 4,5 python tools/learn_cpu_rules.py --shard 2/2 --work W --measure-only
+    python tools/learn_cpu_rules.py --work W --journals
 """
 
 from __future__ import annotations
@@ -62,34 +64,42 @@ _MOST = 1 << 30
 @click.option("--work", type=click.Path(path_type=Path), default=Path("learn_cpu"), help="Folder of the journals.")
 @click.option("--budget", default="240s", show_default=True, help="Time of each signature's measurements.")
 @click.option("--signature", "signatures", multiple=True, default=SIGNATURES, help="May be repeated.")
+@click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="Measure part I of N of the layers.")
+@click.option("--built", type=click.Path(path_type=Path), help="Folder of libraries, where --build-only put them.")
+@click.option("--target", default="native", show_default=True, help="Of --build-only, where more cores build than run.")
+@click.option("--build-only", is_flag=True, help="Build the libraries that are timed.")
 @click.option("--measure-only", is_flag=True, help="Write journals alone.")
 @click.option("--journals", "is_measured", is_flag=True, help="Measure nothing: the journals are in --work.")
 def main(
-    out: Path, work: Path, budget: str, signatures: Sequence[str], *, measure_only: bool, is_measured: bool
-) -> None:
+    out: Path, work: Path, budget: str, signatures: Sequence[str], shard: str, built: Path | None, target: str,
+    *, build_only: bool, measure_only: bool, is_measured: bool,
+) -> None:  # fmt: skip
     """Measures, fits, judges, writes."""
     work.mkdir(parents=True, exist_ok=True)
     for signature in signatures:
-        journal = work / f"{signature}.jsonl"
         if not is_measured:
-            _measure(signature, journal, budget)
-        if measure_only:
+            further = ("--build-only",) if build_only else ()
+            library = ("--work", str(built)) if built is not None else ()
+            _measure(signature, work, shard, "--budget", budget, "--target", target, *library, *further)
+        if measure_only or build_only:
             continue
-        found = json.loads(_ckgen(*_eval(signature, journal), "--json", read=True))
-        _ckgen(*_eval(signature, journal))
+        journals = [word for one in sorted(work.glob(f"{signature}.*.jsonl")) for word in ("--journal", str(one))]
+        found = json.loads(_ckgen(*_eval(signature, journals), "--json", read=True))
+        _ckgen(*_eval(signature, journals))
+        _ckgen("predict", "calibrate", *journals)
         why = _why_not(found, sum(1 for _ in problems(signature)))
         if why:
             print(f"{signature}: no rule is written: {why}")
         else:
             device = filter(None, (own_cpu().gfx, own_cpu().sku))
             rule = out / f"{'_'.join((*device, signature))}.json"
-            _ckgen("heuristic", "fit", signature, "--arch", "native", "--journal", str(journal), "--out", str(rule))
+            _ckgen("heuristic", "fit", signature, "--arch", "native", *journals, "--out", str(rule))
 
 
 def _why_not(found: Mapping[str, Any], asked: int) -> str:
     """Why the rule is not worth a file; empty where it is."""
     fitted, before = (found["ways"][way]["all"]["regret"] for way in ("fitted, 8 folds", "selected before"))
-    noise = found["ceilings"]["timed again"]["all"]["regret"]["geomean"]
+    noise = found["ceilings"]["other half"]["all"]["regret"]["geomean"]
     if found["rows"] < asked:
         return f"{found['rows']} of {asked} problems were timed within the budget; run it again to go on"
     if noise > _NOISE:
@@ -99,20 +109,22 @@ def _why_not(found: Mapping[str, Any], asked: int) -> str:
     return ""
 
 
-def _eval(signature: str, journal: Path) -> tuple[str, ...]:
-    words = ("heuristic", "eval", signature, "--arch", "native", "--journal", str(journal))
-    return (*words, "--folds", "8", "--drop", "20%")
+def _eval(signature: str, journals: Sequence[str]) -> tuple[str, ...]:
+    return ("heuristic", "eval", signature, "--arch", "native", *journals, "--folds", "8", "--drop", "20%")
 
 
-def _measure(signature: str, journal: Path, budget: str) -> None:
-    shapes, blocks = journal.with_suffix(".csv"), journal.with_suffix(".yaml")
+def _measure(signature: str, work: Path, shard: str, *words: str) -> None:
+    part = work / f"{signature}.{shard.replace('/', 'of')}"
+    shapes, blocks = Path(f"{part}.csv"), work / f"{signature}.yaml"
     write_shapes(shapes, dict.fromkeys(problems(signature), 1))
-    blocks.write_text(_BLOCKS.format(signature=signature), encoding="utf-8")
+    text = _BLOCKS.format(signature=signature)
+    if not blocks.exists() or blocks.read_text(encoding="utf-8") != text:  # another part may be reading it
+        blocks.write_text(text, encoding="utf-8")
     further = ("--kernel-set", str(blocks)) if signature in _OF_TILES and own_cpu().gfx == "x86_64_amx" else ()
     _ckgen(
-        "tune", "gemm", "--target", "native", "--shapes", str(shapes), "--kernel-set", "full", *further,
-        "--kernels", f"{signature}_host_*_t0", "--exhaustive", "--budget", budget,
-        "--out", str(journal.with_suffix(".tuned.csv")), "--journal", str(journal), "--resume",
+        "tune", "gemm", *words, "--shapes", str(shapes), "--kernel-set", "full", *further,
+        "--kernels", f"{signature}_host_*_t0", "--exhaustive",
+        "--shard", shard, "--out", f"{part}.tuned.csv", "--journal", f"{part}.jsonl", "--resume",
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,23 @@ def test_the_regret_is_the_time_over_the_best(journal: Path) -> None:
             assert found == pytest.approx(us / min(times.values()), rel=1e-4)
         usual = one.regret(Leaf("host", f"{KERNELS[3]}_t0"))
         assert one.regret(None) == one.regret(Leaf("host", "9x16_1x1x1_t0")) == usual
+
+
+def test_of_several_rounds_half_choose_and_half_price(tmp_path: Path) -> None:
+    """The first kernel seems faster in odd rounds than it is in even ones."""
+    path = write_journal(tmp_path / "j", layers=LAYERS[:2], turns=(0.5, 1.0))
+    first = Leaf("host", f"{KERNELS[0]}_t0")
+    for one in examples_of_journals(read_journals([path]), SIGNATURE, "x86_64_v4"):
+        us = {leaf: one.halves.even[leaf] for leaf in one.costs}
+        if min(us, key=us.__getitem__) == first:
+            continue
+        (best, *_) = sorted(us.values())
+        chosen = first if us[first] / 2 < best else min(us, key=us.__getitem__)
+        assert one.regret(first) == pytest.approx(
+            math.sqrt((us[first] / us[chosen]) * (us[first] / 2 / best)), rel=1e-3
+        )
+    ceilings = evaluated(path)["ceilings"]
+    assert ceilings.keys() == {"other half"} and ceilings["other half"]["all"]["regret"]["worst"] > 1.0
 
 
 def test_a_fitted_rule_names_its_device_and_what_follows_each_kernel(journal: Path) -> None:
@@ -131,6 +149,14 @@ def test_a_tree_splits_where_the_best_kernel_changes() -> None:
     assert chosen(grow(values, losses, 8, least=6)[-1], values)[5:7] == [0, 1]
     folds = [np.arange(12) % 3 == fold for fold in range(3)]
     assert right_size(values, losses, folds, 8, 1) == 2
+
+
+def test_of_numbers_of_leaves_a_standard_error_apart_the_fewest_are_taken() -> None:
+    """Two kernels that are equal but for noise: eleven leaves save a little on layers held out too."""
+    draw = np.random.RandomState(0)
+    values, losses = draw.randint(0, 50, (96, 6)).astype(float), np.abs(draw.normal(0, 0.02, (96, 2)))
+    folds = [np.arange(96) % 8 == fold for fold in range(8)]
+    assert right_size(values, losses, folds, 16, 3) == 1
 
 
 def test_a_tree_splits_where_two_splits_save_what_neither_does() -> None:

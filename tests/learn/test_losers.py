@@ -7,13 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from ckgen.cli.predict_input import weighed_sets
+from ckgen.families.gemm.signature import parse_canonical
 from ckgen.fuzz.case import Case
+from ckgen.learn.losers import times_of_losers
 from ckgen.measure.model import Candidate, Environment, Measured, MeasureStatus
+from ckgen.model.target import Target
 from ckgen.paths import root
 from ckgen.predict.arrays import Weighed
 from ckgen.predict.fit import fit
-from ckgen.tune.journal import Header, Journal
+from ckgen.tune.journal import Header, Journal, read_journals
 from ckgen.tune.search import NAMES
+from learn.learn_support import KERNELS, LAYERS, SIGNATURE, name_of, true_us, write_journal
 
 BLOCKS = "gemm_fp8_ocp_bf16_rcr_blockscale"
 TABLE = root() / "tuning" / "ckgen" / "hopper_fp8_tuned_gemm.csv"
@@ -31,6 +35,14 @@ def journal(path: Path, one: Weighed) -> Path:
                 took = Measured(Candidate(LOSER, 1), MeasureStatus.OK, median_us=3 * row.us, spread=0.01, runs=5)
                 kept.measured(text, NAMES[-1], turn, took)
     return path
+
+
+def test_of_several_rounds_all_say_what_a_loser_took(tmp_path: Path) -> None:
+    path = write_journal(tmp_path / "j", layers=LAYERS[:1], turns=(1.0, 1.0, 2.0))
+    found = times_of_losers(read_journals([path]), parse_canonical(SIGNATURE), Target("x86_64_v4", 2))
+    for shape, times in found.items():
+        true = true_us(KERNELS[0], shape.m, shape.n, shape.k)
+        assert true <= times[name_of(KERNELS[0]), 1] < 1.5 * true
 
 
 def test_losers_that_took_long_are_predicted_slower(tmp_path: Path) -> None:

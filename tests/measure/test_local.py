@@ -57,6 +57,16 @@ def test_of_how_many_it_is_known_whether_they_are_right_is_told_as_they_are_veri
     assert told == ["crashed", 1, 2, "wrong", 3, "ok"]
 
 
+def test_what_was_right_is_not_verified_again_in_another_process(bad: Bad) -> None:
+    told: list[object] = []
+    with bad.measurer() as measurer:
+        for _ in range(2):
+            found = measurer.compare(bad.problem(), (bad.candidates["right"],), (), QUICK, examined=told.append)
+            assert found.outcome(bad.candidates["right"]).checked == 24 * 40
+            measurer.renew()
+    assert told == [1]
+
+
 def test_what_was_timed_before_leaves_no_right_result_to_those_that_follow(bad: Bad) -> None:
     right, idle = (bad.candidates[act] for act in ("right", "does_nothing"))
     with bad.measurer() as measurer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -107,10 +108,45 @@ def test_what_is_hopeless_is_for_the_effort_to_say(clock: Clock) -> None:
     assert {name: len(sample.seconds) for name, sample in found.items()} == {"ours": 3, "slow": 3, "slower": 1}
 
 
-def test_what_is_far_behind_is_timed_three_times(clock: Clock) -> None:
-    bodies = {name: clock.body(name, seconds) for name, seconds in (("ours", 1.0), ("near", 1.4), ("behind", 1.5))}
-    found = interleaved(bodies, Effort(1000.0, 5, 5, 0.0, 0.0, behind=1.5))
-    assert {name: len(sample.seconds) for name, sample in found.items()} == {"ours": 5, "near": 5, "behind": 3}
+def in_phases(clock: Clock, name: str, seconds: float, lasts: float) -> Body:
+    """A body that takes twice as long in every other phase, as all do."""
+
+    def call() -> None:
+        clock.calls.append(name)
+        clock.now += seconds * (1 + int(clock.now / lasts) % 2)
+
+    return Body((call,), rest=0.0)
+
+
+def test_beside_a_yardstick_phases_are_in_no_ratio(clock: Clock) -> None:
+    effort = Effort(1e6, 40, 40, 0.0, 0.0, outlier=0.1, hopeless=9.0)
+    bodies = {name: in_phases(clock, name, seconds, 97.0) for name, seconds in (("slow", 2.0), ("fast", 1.0))}
+    plain = interleaved(bodies, effort)
+    assert plain["slow"].spread == 0, "the shorter ones alone"
+    beside = interleaved(bodies, replace(effort, beside=True))
+    assert beside["slow"].median / beside["fast"].median == 2.0
+    assert len(beside["slow"].seconds) >= 40, "no phase is left out"
+
+
+def test_samples_stand_between_two_of_the_fastest_body(clock: Clock) -> None:
+    bodies = {name: clock.body(name, seconds) for name, seconds in (("slow", 2.0), ("fast", 1.0))}
+    found = interleaved(bodies, replace(QUIET, beside=True))
+    assert {name: sample.median for name, sample in found.items()} == {"slow": 2.0, "fast": 1.0}
+    taken = "".join(name[0] for name in clock.calls[4:])
+    assert taken[::2] == "f" * 7 and sorted(taken[1::2]) == list("fffsss")
+
+
+def test_a_sample_on_the_edge_of_a_phase_is_taken_again(clock: Clock) -> None:
+    bodies = {name: in_phases(clock, name, seconds, 50.0) for name, seconds in (("ours", 3.0), ("fast", 1.0))}
+    effort = Effort(1e6, 40, 40, 0.0, 0.0, hopeless=9.0, beside=True)
+    unequal = 3 * 2**0.5
+    assert pytest.approx(unequal) in relative(interleaved(bodies, effort))
+    assert relative(interleaved(bodies, replace(effort, outlier=0.1))) == pytest.approx([3.0] * 40)
+
+
+def relative(found: Mapping[str, Sample]) -> list[float]:
+    """What ours took, in units of the fast one's."""
+    return [one / found["fast"].median for one in found["ours"].seconds[:40]]
 
 
 def test_samples_beyond_the_shortest_by_more_than_the_effort_says_are_taken_again(clock: Clock) -> None:

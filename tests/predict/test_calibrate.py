@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +91,42 @@ def test_more_cores_share_the_blocks() -> None:
         for cores in (1, 4)
     )
     assert one is not None and four is not None and four.fma == one.fma / 4
+
+
+AMX = chip_of(load_arch("x86_64_amx"), Target("x86_64_amx", 1), ghz=3.0)
+BF16 = GemmSignature.of(DType.BF16, DType.BF16)
+
+
+def of_amx(mr: int, m: int, signature: GemmSignature = BF16) -> CpuCounts:
+    found = cpu_counts(signature, HostConfig(mr, 32, 64, 512, 1024), Shape(0, m, 512, 512), AMX)
+    assert found is not None
+    return found
+
+
+def test_whole_tiles_of_amx_have_clocks_of_their_own_and_pack_no_a() -> None:
+    one, two, vectors = (of_amx(mr, 64) for mr in (16, 32, 8))
+    products = 64 // 16 * 512 // 16 * 512 // 32
+    assert (one.tiles, one.tall_tiles, one.fma, one.pack_a) == (products * 16, 0, 0, 0)
+    assert (two.tiles, two.tall_tiles, two.fma) == (0, products * 16, 0)
+    assert (vectors.tiles, vectors.tall_tiles) == (0, 0) and min(vectors.fma, vectors.pack_a) > 0
+    assert of_amx(32, 16).tiles > 0, "few rows have one row of tiles"
+    assert of_amx(16, 64, FP32).tiles == 0 < of_amx(16, 64, FP32).fma
+
+
+def test_tiles_take_over_from_the_fifth_row() -> None:
+    assert [of_amx(16, m).few_lines > 0 for m in (4, 5)] == [True, False]
+    assert [of_amx(8, m).few_lines > 0 for m in (16, 17)] == [True, False]
+
+
+def test_a_regret_says_what_noise_leaves_of_it() -> None:
+    """The even rounds have the kernels' times the other way round."""
+    every = timed()
+    other = {one.problem: [each.us for each in every if each.problem == one.problem] for one in every}
+    swapped = [
+        replace(one, halves=(one.us, min(other[one.problem]) + max(other[one.problem]) - one.us)) for one in every
+    ]
+    floor = regret(swapped, chip()).floor
+    assert regret(every, chip()).floor is None and floor is not None and floor > 1.1
 
 
 def test_too_few_times_and_one_layer_are_refused() -> None:

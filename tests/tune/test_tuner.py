@@ -18,9 +18,11 @@ from ckgen.tune.journal import Contents, Header, Journal, read_journals
 from ckgen.tune.known import Known
 from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, Problem, in_ladders, of_counts, shard
+from ckgen.tune.rounds import LEAST_ROUNDS
 from ckgen.tune.run import COMPARED, Options, Tuner, in_order_of_work
 from ckgen.tune.search import CONFIRM
 from ckgen.tune.search import NAMES as RUNGS
+from ckgen.tune.ties import MOST_TURNS
 from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
 
 CPU = Target("x86_64_v4", 2)
@@ -398,11 +400,26 @@ def test_ladders_are_by_all_but_m_and_ascend(tmp_path: Path) -> None:
     assert [one.count for ladder in twice for one in ladder] == [2] * len(KEYS)
 
 
-def test_an_exhaustive_tune_leaves_no_candidate_at_an_early_rung(tmp_path: Path) -> None:
+def test_an_exhaustive_tune_times_all_candidates_of_all_problems_round_by_round(tmp_path: Path) -> None:
     fake = FakeMeasurer([f"k{index:02}" for index in range(24)])
-    tune(fake, tmp_path / "j", Options(exhaustive=True))
+    found = tune(fake, tmp_path / "j", Options(exhaustive=True))
     records = read_journals([tmp_path / "j"]).records
-    assert {one.rung for one in records} == {CONFIRM.name} and len(records) == 24 * len(KEYS)
+    assert {one.rung for one in records} == {CONFIRM.name} and len(records) == LEAST_ROUNDS * 24 * len(KEYS)
+    turns = [one.turn for one in records]
+    assert turns == sorted(turns) and set(turns) == set(range(1, LEAST_ROUNDS + 1))
+    assert found.measured == len(records) and fake.process == LEAST_ROUNDS
+
+
+def test_further_rounds_are_of_what_is_not_known_well(tmp_path: Path) -> None:
+    times = {"best": 100.0, "near": 101.0, "far": 150.0}
+    fake = FakeMeasurer(list(times), true=lambda _, one: times[one.instance], noise=0.02, layout=0.01)
+    tune(fake, tmp_path / "j", Options(exhaustive=True), problems=ladders(Key("gemm_bf16_rcr", 0, 1, 64, 64)))
+    records = read_journals([tmp_path / "j"]).records
+    most = {name: max(one.turn for one in records if one.measured.candidate.instance == name) for name in times}
+    assert most["far"] == LEAST_ROUNDS < most["near"] == most["best"] <= MOST_TURNS
+    again = FakeMeasurer(list(times), true=fake.true)
+    tune(again, tmp_path / "j", Options(exhaustive=True), problems=ladders(Key("gemm_bf16_rcr", 0, 1, 64, 64)))
+    assert not again.calls, "what the journal knows is not measured again"
 
 
 def test_what_crashes_in_a_later_turn_is_no_longer_known_as_timed() -> None:

@@ -116,10 +116,11 @@ def _ways(found: Measurements, rules: Rules | None, params: Mapping[str, Any]) -
 
 
 def _ceilings(found: Measurements) -> dict[str, dict[str, Ceiling]]:
-    from ckgen.learn.noise import again, isolated, twice
+    from ckgen.learn.noise import again, isolated, other_half, twice
 
     if found.is_timed:
-        return {"timed again": again(found.rows)}
+        halves = other_half(found.rows)
+        return {"other half": halves} if halves else {"timed again": again(found.rows)}
     told = {"neighbours in M": isolated(found.rows), "measured twice": twice(found.twice)}
     return {name: bands for name, bands in told.items() if bands}
 

@@ -63,38 +63,43 @@ def command(**params: Any) -> int:
 def _timed(
     contents: Contents, ghz: float | None, spread: float
 ) -> dict[tuple[str, str], tuple[Chip, list[Timed], str]]:
-    """By target and signature; of a kernel that was timed at several rungs the last time."""
+    """By target and signature; of a kernel that was timed at several rungs the last, of several turns there all."""
     from ckgen.families.gemm.predicted.chip import chip_of
     from ckgen.families.instance_dialect import named
     from ckgen.fuzz.case import parse_case
     from ckgen.fuzz.decision import target_named
-    from ckgen.measure.model import MeasureStatus
     from ckgen.model.tuned_row import Shape
     from ckgen.predict.calibrate import Timed
     from ckgen.predict.cpu_time import cpu_counts
     from ckgen.specs.archs import load_archs
+    from ckgen.tune.known import Known
+    from ckgen.tune.losses import pooled
+    from ckgen.tune.search import NAMES
 
     archs = load_archs()
     chips: dict[str, Chip] = {}
     last: dict[tuple[str, str], dict[tuple[str, str], Timed]] = defaultdict(dict)
     codes: dict[tuple[str, str], str] = {}
-    for record in contents.records:
-        one, case = record.measured, parse_case(record.problem)
-        kernel = named(one.candidate.instance)
-        if one.status is not MeasureStatus.OK or one.runs < _RUNS or one.spread > spread or kernel is None:
-            continue
-        signature, config = kernel.signature, kernel.config
-        if str(signature.op) != "gemm":
-            continue
-        target = target_named(case.target)
-        chip = chips.setdefault(case.target, chip_of(archs[target.gfx], target, ghz=ghz))
-        shape = Shape(case.batch if signature.batched else 0, case.m, case.n, case.k)
-        counts = cpu_counts(signature, config, shape, chip)
-        if counts is not None:
-            at = (case.target, case.signature)
-            key = (record.problem, one.candidate.instance)
-            last[at][key] = Timed(record.problem, (case.n, case.k), one.candidate.instance, counts, one.median_us)
-            codes[at] = record.code
+    known = {code: Known(code, NAMES, contents.records) for code in dict.fromkeys(one.code for one in contents.records)}
+    for code, problem in dict.fromkeys((one.code, one.problem) for one in contents.records):
+        case, turns = parse_case(problem), known[code].turns(problem)
+        odd, even = pooled(turns[::2]), pooled(turns[1::2])
+        for candidate, one in known[code].best(problem).items():
+            kernel = named(candidate.instance)
+            if one.runs < _RUNS or one.spread > spread or kernel is None or str(kernel.signature.op) != "gemm":
+                continue
+            signature, target = kernel.signature, target_named(case.target)
+            chip = chips.setdefault(case.target, chip_of(archs[target.gfx], target, ghz=ghz))
+            shape = Shape(case.batch if signature.batched else 0, case.m, case.n, case.k)
+            counts = cpu_counts(signature, kernel.config, shape, chip)
+            if counts is not None:
+                at = (case.target, case.signature)
+                both = candidate in odd and candidate in even
+                halves = (odd[candidate].median_us, even[candidate].median_us) if both else None
+                layer = (case.n, case.k)
+                timed = Timed(problem, layer, candidate.instance, counts, one.median_us, halves)
+                last[at][problem, candidate.instance] = timed
+                codes[at] = code
     return {at: (chips[at[0]], list(of.values()), codes[at]) for at, of in last.items()}
 
 
@@ -103,10 +108,10 @@ def _text(found: list[tuple[Calibrated, dict[int, Regret]]]) -> str:
     for one, lost in found:
         constants = "  ".join(f"{name} {value:g}" for name, value in asdict(one.constants).items())
         title = f"{one.signature} on {one.target}, {one.device}: {one.times} times of {lost[1].problems} problems"
-        head = ("  layers held out", "geomean", "p95", "worst", "median |log|")
+        head = ("  layers held out", "geomean", "p95", "worst", "median |log|", "noise leaves")
         lines = [
             (f"  fastest of the best {best}" if best > 1 else "  predicted best", f"{r.geomean:.3f}", f"{r.p95:.3f}",
-             f"{r.worst:.3f}", f"{r.error:.3f}")
+             f"{r.worst:.3f}", f"{r.error:.3f}", "–" if r.floor is None else f"{r.floor:.3f}")
             for best, r in lost.items()
         ]  # fmt: skip
         parts.append(f"{title}\n  {constants}\n{columns([head, *lines])}")

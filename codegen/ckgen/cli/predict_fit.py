@@ -30,7 +30,7 @@ def command(**params: Any) -> int:
     """
     from pathlib import PurePath
 
-    from ckgen.families.gemm.predicted.constants import Fitted, document
+    from ckgen.families.gemm.predicted.constants import LEAST_ROWS, Fitted, document
     from ckgen.predict.fit import fit
 
     found = []
@@ -44,7 +44,8 @@ def command(**params: Any) -> int:
                 continue
             journals = params["journals"] if any(one.lost for one in sets) else ()
             files = tuple(sorted({PurePath(name).name for name in (*journals, *(row.file for row in rows))}))
-            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, _chooses(sets), _sku(sets)))
+            chooses = len(rows) >= LEAST_ROWS and _chooses(sets)
+            found.append(Fitted(*sets[0].found.kind, constants, len(rows), files, chooses, _sku(sets)))
     if params["out"] is None:
         show_json([document(one) for one in found])
         return 0

@@ -48,7 +48,7 @@ _JOURNAL = "Keeps every candidate's time; the first is written, further ones are
 _LEAST = "The part of its time by which a row must beat what selection takes."
 _PRUNE = "Time only so many of a problem's candidates, the predicted best, and what selection takes."
 _CONSTANTS = "Constants of this CPU for --prune, as `ckgen predict calibrate --out` writes them."
-_EXHAUSTIVE = "Time every candidate to the end, so that the journal says what each costs."
+_EXHAUSTIVE = "Time all candidates of all problems, round by round, so that the journal says what each costs."
 _FLUSH = "Empty the caches ahead of each call; where left out of a GPU alone, without --rotating."
 _DIALECT = "How --out is written: mxfp8 is the table of the MX-FP8 kernels for few rows."
 _CALLER = "Times of the caller's own kernel for mxfp8's use_hip: columns K, N, M, us."
@@ -258,7 +258,7 @@ def _here(
     except UsageError as error:
         problems = (one for ladder in ladders for one in ladder)
         again = recorded(held, device.contents.target, problems, str(error))
-        tuner = Tuner(again, again, held, options)
+        tuner = Tuner(again, again, held, replace(options, is_recorded=True))
         outcome = tuner.tune(ladders)
         return Gathered(outcome, tuner.known, {again.header: outcome})
     if len(devices) > 1:

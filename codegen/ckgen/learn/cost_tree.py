@@ -86,18 +86,21 @@ def chosen(tree: Grown, values: npt.NDArray[Any]) -> list[int]:
 def right_size(
     values: npt.NDArray[Any], losses: npt.NDArray[Any], folds: Sequence[npt.NDArray[Any]], leaves: int, least: int
 ) -> int:
-    """The number of leaves that loses least on folds that the tree did not see; of equals the fewest.
+    """The fewest leaves that lose no more on folds that the tree did not see than the best number, but for a standard
+    error of the difference.
 
     folds: masks of examples, each held out in turn.
     """
     import numpy as np
 
-    totals = np.zeros(leaves)
+    lost = np.zeros((leaves, len(values)))
     for held in folds:
         stages = grow(values[~held], losses[~held], leaves, least)
-        sums = [losses[held][range(held.sum()), chosen(stage, values[held])].sum() for stage in stages]
-        totals += np.array(sums + sums[-1:] * (leaves - len(sums)))
-    return int(totals.argmin()) + 1
+        of = [losses[held][range(held.sum()), chosen(stage, values[held])] for stage in stages]
+        lost[:, held] = np.array(of + of[-1:] * (leaves - len(of)))
+    more = lost - lost[lost.sum(axis=1).argmin()]
+    errors = more.std(axis=1, ddof=1) / np.sqrt(len(values))
+    return int(np.argmax(np.round(more.mean(axis=1), _DIGITS) <= errors)) + 1
 
 
 def _node(rows: npt.NDArray[Any], losses: npt.NDArray[Any]) -> Grown:

@@ -16,6 +16,7 @@ from ckgen.families.gemm.modules import modules
 from ckgen.families.gemm.signature import parse_canonical
 from ckgen.model.backend import Backend
 from ckgen.model.fate import FateKind
+from ckgen.model.halves import Halves
 from ckgen.model.tuned_row import TunedRow
 from ckgen.plan.model import GenerationPlan
 
@@ -34,6 +35,7 @@ class Example:
 
     `file` is the table or the device that it is of. `costs` are those of all candidates and `selected` what selection
     took as the library stood, both of journals alone. `sku`: the product that it was measured on, where that is told.
+    `halves`: their microseconds by halves of several rounds.
     """
 
     asked: Asked
@@ -44,6 +46,7 @@ class Example:
     costs: Mapping[Leaf, Cost] = field(default_factory=dict)
     selected: Leaf | None = None
     sku: str = ""
+    halves: Halves[Leaf] = field(default_factory=Halves)
 
     @property
     def group(self) -> tuple[int, int, int]:
@@ -53,12 +56,13 @@ class Example:
     def regret(self, chosen: Leaf | None) -> float | None:
         """The time of what is chosen over the best; what selection takes answers for None and for what was not timed.
 
-        None where neither was timed.
+        Judged by halves where there were several rounds. None where neither was timed.
         """
-        cost = self.costs.get(chosen) if chosen is not None else None
-        if cost is None and self.selected is not None:
-            cost = self.costs.get(self.selected)
-        return cost.us / self.costs[self.winner].us if cost is not None else None
+        found = next((one for one in (chosen, self.selected) if one in self.costs), None)
+        if found is None:
+            return None
+        by_halves = self.halves.regret((found,))
+        return by_halves if by_halves is not None else self.costs[found].us / self.costs[self.winner].us
 
 
 @dataclass(frozen=True, slots=True)

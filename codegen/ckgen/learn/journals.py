@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ckgen.families.common.decision_rule import Asked, Leaf
 from ckgen.families.common.instance_names import read_instance_name
@@ -14,10 +13,14 @@ from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.fuzz.case import Case, parse_case
 from ckgen.fuzz.decision import target_named
 from ckgen.learn.examples import Cost, Example
-from ckgen.measure.model import Candidate, Measured, MeasureStatus
+from ckgen.measure.model import Candidate, Measured
+from ckgen.model.halves import Halves
 from ckgen.model.target import Target
-from ckgen.tune.journal import Contents, Record
+from ckgen.tune.journal import Contents
+from ckgen.tune.known import Known
+from ckgen.tune.losses import Turn, losses, pooled
 from ckgen.tune.search import NAMES
+from ckgen.tune.ties import standard_error
 
 _SIGMA_OF_SPREAD = 1 / 0.6745
 """Of a normal distribution, half of what lies between the quartiles is 0.6745 sigma."""
@@ -28,37 +31,51 @@ _ERROR_OF_MEDIAN = math.sqrt(math.pi / 2)
 def examples_of_journals(contents: Contents, signature: str, arch: str) -> tuple[Example, ...]:
     """The problems of a signature on an arch, in the journals' order, at the last rung that each candidate reached.
 
-    Of several turns there the first counts, which timed all that reached it in one process.
+    Of several turns there all count, by what candidates lose to each other within them.
     A problem that fewer than two candidates were timed for teaches nothing and is left out. Of one that was timed
     again, on another device or by another library, each time counts as an example.
     """
-    times: dict[tuple[str, str], dict[Candidate, Record]] = defaultdict(dict)
-    for record in contents.records:
-        if record.measured.status is MeasureStatus.OK:
-            known = times[record.code, record.problem].get(record.measured.candidate)
-            if known is None or NAMES.index(record.rung) > NAMES.index(known.rung):
-                times[record.code, record.problem][record.measured.candidate] = record
+    known = {code: Known(code, NAMES, contents.records) for code in dict.fromkeys(one.code for one in contents.records)}
+    problems = dict.fromkeys((one.code, one.problem) for one in contents.records)
     selected = {(one.code, one.problem): one.selected for one in contents.asked}
     devices = {header.code: header.environment.device for header in contents.headers}
     found = []
-    for (code, problem), records in times.items():
+    for code, problem in problems:
         case = parse_case(problem)
         target = target_named(case.target)
-        if case.signature != signature or target.gfx != arch or len(records) < 2:
+        if case.signature != signature or target.gfx != arch:
             continue
-        measured = {one: record.measured for one, record in records.items()}
-        found.append(_example(case, target, measured, selected.get((code, problem)), devices[code]))
+        turns, best = known[code].turns(problem), known[code].best(problem)
+        if len(best) > 1:
+            found.append(_example(case, target, turns, best, selected.get((code, problem)), devices[code]))
     return tuple(found)
 
 
 def _example(
-    case: Case, target: Target, times: Mapping[Candidate, Measured], selected: Candidate | None, device: str
+    case: Case,
+    target: Target,
+    turns: Sequence[Turn],
+    best: Mapping[Candidate, Measured],
+    selected: Candidate | None,
+    device: str,
 ) -> Example:
-    costs = {leaf_of(one): Cost(measured.median_us, _error(measured)) for one, measured in times.items()}
+    errors = _errors_between(turns)
+    costs = {leaf_of(one): Cost(had.median_us, errors.get(one, _error(had))) for one, had in best.items()}
     winner = min(costs, key=lambda leaf: (costs[leaf].us, leaf))
     asked = Asked(case.m, case.n, case.k, case.m, target.cu_num)
     taken = leaf_of(selected) if selected is not None else None
-    return Example(asked, case.entries, winner, costs[winner].us, device, costs, taken, target.sku)
+    halves = Halves(_times_of(turns[::2]), _times_of(turns[1::2]))
+    return Example(asked, case.entries, winner, costs[winner].us, device, costs, taken, target.sku, halves)
+
+
+def _times_of(turns: Sequence[Turn]) -> Mapping[Leaf, float]:
+    return {leaf_of(one): measured.median_us for one, measured in pooled(turns).items()}
+
+
+def _errors_between(turns: Sequence[Turn]) -> Mapping[Candidate, float]:
+    """Standard errors of losses, of what several turns tell."""
+    found = losses(turns) if len(turns) > 1 else None
+    return {one: standard_error(loss) for one, loss in found.of.items() if loss.count > 1} if found is not None else {}
 
 
 def _error(measured: Measured) -> float:

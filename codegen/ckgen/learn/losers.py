@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import parse_case
 from ckgen.fuzz.decision import target_named
-from ckgen.measure.model import MeasureStatus
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.tune.journal import Contents
+from ckgen.tune.known import Known
+from ckgen.tune.search import NAMES
 
 
 def times_of_losers(
     contents: Contents, signature: GemmSignature, target: Target
 ) -> Mapping[Shape, Mapping[tuple[str, int], float]]:
-    """Microseconds of each problem's kernels, by name and splits of K, each at the last rung that it reached.
+    """Microseconds of each problem's kernels, by name and splits of K, each at the last rung that it reached, of
+    several turns there what all say.
 
     Of one signature on one target; a problem without a batch has a batch of one.
     """
@@ -29,9 +31,9 @@ def times_of_losers(
         if case.signature == name and target_named(case.target) == target
     }
     found: dict[Shape, dict[tuple[str, int], float]] = defaultdict(dict)
-    for record in contents.records:
-        measured = record.measured
-        if record.problem in shapes and measured.status is MeasureStatus.OK:
-            candidate = measured.candidate
-            found[shapes[record.problem]][candidate.instance, max(candidate.k_batch, 1)] = measured.median_us
+    for code in dict.fromkeys(one.code for one in contents.records):
+        known = Known(code, NAMES, contents.records)
+        for problem, shape in shapes.items():
+            for candidate, measured in known.best(problem).items():
+                found[shape][candidate.instance, max(candidate.k_batch, 1)] = measured.median_us
     return found

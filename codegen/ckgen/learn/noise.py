@@ -1,6 +1,6 @@
 """What noise leaves of the best: how often even the true winner is not the one that was labelled.
 
-Three estimates, each by bands of M:
+Four estimates, each by bands of M:
 
 - `isolated`, of tables: of three neighbours along M in a layer whose outer two agree, how often the middle one is
   theirs. What changes for one rung and back is taken for noise, so it is a floor where bands are that narrow.
@@ -8,6 +8,8 @@ Three estimates, each by bands of M:
   that the square root: two labels agree where both are right, if wrong ones seldom agree.
 - `again`, of journals: how often the measured winner is the best of times drawn anew about the medians, by their own
   standard errors, and the regret that it then has. A rule cannot be told to be better than that.
+- `other_half`, of journals of several rounds: how often both halves of the rounds name one winner, and what one half's
+  loses to the other's own. As no time is drawn, no error has to be known.
 """
 
 from __future__ import annotations
@@ -71,11 +73,24 @@ def again(examples: Sequence[Example], seed: int = 0) -> dict[str, Ceiling]:
         winner = leaves.index(one.winner)
         is_best = times.argmin(axis=1) == winner
         found.append((one.asked.m, float(is_best.mean()), list(times[:, winner] / times.min(axis=1))))
+    return _by_regret(found)
+
+
+def _by_regret(found: Sequence[tuple[int, float, list[float]]]) -> dict[str, Ceiling]:
+    """Of each its M, rate and regrets."""
     return {
         band: Ceiling(len(of_band), sum(rate for rate, _ in of_band) / len(of_band), _regret(of_band))
         for band, holds in BANDS.items()
         if (of_band := [(rate, regrets) for m, rate, regrets in found if holds(m)])
     }
+
+
+def other_half(examples: Sequence[Example]) -> dict[str, Ceiling]:
+    """By band; of examples with several rounds."""
+    floors = ((one, one.halves.floor) for one in examples)
+    return _by_regret(
+        [(one.asked.m, float(one.halves.are_agreed), [floor]) for one, floor in floors if floor is not None]
+    )
 
 
 def _regret(found: Sequence[tuple[float, list[float]]]) -> Regret:

@@ -23,7 +23,7 @@ class Then(Enum):
 
 class Comparison:
     """`done` hears each candidate's outcome as soon as it is final, `examined` of how many it is known whether they are
-    right."""
+    right. `right`: errors of candidates that were right before, to which are added those that are found."""
 
     def __init__(
         self,
@@ -34,12 +34,13 @@ class Comparison:
         digest: str,
         done: Callable[[Measured], None] | None,
         examined: Callable[[int], None] | None = None,
+        right: dict[Candidate, dict[str, Any]] | None = None,
     ) -> None:
         self._examined = examined
         self._candidates = tuple(dict.fromkeys(candidates))
         self._problem, self._effort, self._digest, self._done = problem, effort, digest, done
         self._outcomes: dict[Candidate, Measured] = {}
-        self._checked: dict[Candidate, dict[str, Any]] = {}
+        self._checked = right if right is not None else {}
         self._peers = {name: [PeerOutcome(name, name, "no candidate was right")] for name in dict.fromkeys(peers)}
         self._ended: set[str] = set()
         self._asked: list[Candidate] = []
@@ -131,7 +132,8 @@ class Comparison:
 
     def _tell_examined(self) -> None:
         if self._examined is not None:
-            self._examined(len({*self._checked, *self._outcomes}))
+            known = {*self._checked, *self._outcomes}
+            self._examined(sum(one in known for one in self._candidates))
 
     def _tell(self, outcome: Measured) -> None:
         self._outcomes[outcome.candidate] = outcome

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -143,6 +144,7 @@ class LocalMeasurer:
         one = str(threads())
         names = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         variables = {**dict.fromkeys(names, one), **environment}
+        self._right: dict[str, dict[Candidate, dict[str, Any]]] = defaultdict(dict)
         self._process = WorkerProcess("ckgen.measure.worker", words, READY, variables)
 
     def __enter__(self) -> LocalMeasurer:
@@ -201,9 +203,11 @@ class LocalMeasurer:
     ) -> Comparison:
         """As `measure`, and in the same turns what `peers` have for the same; CkgenError where the library changed.
 
-        `examined` hears of how many candidates it is known whether they are right.
+        `examined` hears of how many candidates it is known whether they are right. What was right is not checked again,
+        in further processes neither.
         """
-        found = Comparison(problem, candidates, peers, effort, self.digest, done, examined)
+        right = self._right[problem.text()]
+        found = Comparison(problem, candidates, peers, effort, self.digest, done, examined, right)
         until = time.monotonic() + effort.ends if effort.ends else math.inf
         while found.left:
             if not self._process.is_running and time.monotonic() + self._starting >= until:

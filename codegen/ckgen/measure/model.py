@@ -49,8 +49,8 @@ class Effort:
     is late; 0: none. outlier: a sample is the lower quartile of its calls one by one, and one that is longer than its
     body's shortest by more than this part is disturbed: it is taken again, as those are of which threads waited for a
     CPU; 0: a sample is the mean of its calls, and none is disturbed so. hopeless: a body whose warm-up lasts so
-    many times as long as the fastest's, or as a sample, decides nothing, and is timed by that alone. behind: one that
-    after three rounds takes so many times as long as the fastest is timed no further; 0: none.
+    many times as long as the fastest's, or as a sample, decides nothing, and is timed by that alone. beside: each
+    sample stands between two of one body, the yardstick, and is told in proportion to them.
     """
 
     seconds: float = 2.5
@@ -62,7 +62,7 @@ class Effort:
     ends: float = 0.0
     outlier: float = 0.0
     hopeless: float = 20.0
-    behind: float = 0.0
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

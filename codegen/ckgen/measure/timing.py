@@ -12,13 +12,15 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
+from ckgen.measure.beside import Beside
 from ckgen.measure.model import Effort
 from ckgen.measure.quiet import waited
 
 _MOST_IN_A_ROW = 1000
 _STILL = 0.05
-_WARM = 20.0
-"""So many samples long a warm-up is at most, beyond its first two calls."""
+_WARM, _WARM_BESIDE = 20.0, 2.0
+"""So many samples long a warm-up is at most, beyond its first two calls; of short rounds beside a yardstick, to which
+no clock has to rise first."""
 _LATE = 4.0
 """So many times as long as it was to last, a measurement ends whatever its rounds."""
 _IN_TIME = 0.95
@@ -27,8 +29,6 @@ _DISTURBED = 0.01
 """A sample of which threads waited a larger part for a CPU is disturbed."""
 _FURTHER = 4
 """So many times as many rounds are made, while samples are disturbed."""
-_OF_ALL = 3
-"""Rounds after which bodies that are far behind are left out."""
 _SEED = 1
 """Of the orders of rounds, which are the same in every run."""
 _LEAST = 1e-9
@@ -86,6 +86,10 @@ class Sample:
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return (high - low) / 2 / self.median
 
+    def times(self, unit: float) -> Sample:
+        """The same in such units."""
+        return Sample(tuple(one * unit for one in self.seconds))
+
     @property
     def doubt(self) -> float:
         """Half the 95 % interval of the median, as a part of it: McGill, Tukey and Larsen's 1.57 IQR / sqrt(n)."""
@@ -123,22 +127,27 @@ def interleaved(
     long; once where its time is known. Samples of which something else took the CPUs are taken again, as far as the
     effort's seconds last; where `least` others are not found, the least disturbed decide. No round is begun that may
     not end before the effort's end. `heard` hears the name of what runs next, ahead of each warm-up and each sample.
+    Where samples stand beside a yardstick, it is the body of the shortest warm-up.
     """
     begun = time.perf_counter()
     calls = {name: cycle(body.calls) for name, body in bodies.items()}
     first = {}
     for name, body in bodies.items():
         heard(name)
-        first[name] = _warm(body, calls[name], warmup, _WARM * effort.sample)
+        first[name] = _warm(body, calls[name], warmup, (_WARM_BESIDE if effort.beside else _WARM) * effort.sample)
     fastest = min(first.values())
     slow = {name for name, seconds in first.items() if seconds > effort.hopeless * max(fastest, effort.sample)}
-    times = {name: _Taken(effort.outlier, [(0.0, first[name])] if name in slow else []) for name in bodies}
+    outlier = 0.0 if effort.beside else effort.outlier  # what lasts longer than the yardstick is no disturbance
+    times = {name: _Taken(outlier, [(0.0, first[name])] if name in slow else []) for name in bodies}
     counts = {name: _count(body, first[name], effort) for name, body in bodies.items()}
     turns, order = [name for name in bodies if name not in slow], Random(_SEED)
+
+    def take(name: str) -> tuple[float, float]:
+        return _take(bodies[name], calls[name], counts[name], effort)
+
+    beside = Beside(take, min(turns, key=first.__getitem__), effort.outlier) if effort.beside else None
     began = time.perf_counter()
     for done in range(_FURTHER * effort.most):
-        if done == _OF_ALL and effort.behind:
-            turns = _ahead({name: times[name].kept(1).median for name in turns}, effort.behind)
         clear = min(len(times[name].clear) for name in turns)
         still = clear >= effort.least and all(times[name].kept(1).doubt <= effort.still for name in turns)
         taken = time.perf_counter() - began
@@ -150,15 +159,12 @@ def interleaved(
             break
         for name in order.sample(turns, len(turns)):
             heard(name)
-            times[name].every.append(_take(bodies[name], calls[name], counts[name], effort))
+            times[name].every.append(beside.take(name) if beside is not None else take(name))
             time.sleep(bodies[name].rest)
-    return {name: found.kept(effort.least) for name, found in times.items()}
-
-
-def _ahead(medians: Mapping[str, float], behind: float) -> list[str]:
-    """Bodies that take less than so many times as long as the fastest."""
-    most = behind * min(medians.values(), default=0.0)
-    return [name for name, seconds in medians.items() if seconds < most]
+    kept = {name: found.kept(effort.least) for name, found in times.items()}
+    if beside is None:
+        return kept
+    return {name: one if name in slow else one.times(beside.level) for name, one in kept.items()}
 
 
 def _take(body: Body, calls: cycle[Callable[[], object]], count: int, effort: Effort) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from math import exp, log
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from ckgen.families.gemm.predicted.chip import Chip
 from ckgen.model.errors import UsageError
+from ckgen.model.halves import Halves
 from ckgen.predict.cpu_time import CpuConstants, CpuCounts, cpu_time
 
 _ROUNDS = 20
@@ -21,13 +22,15 @@ LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A kernel's counts on a problem, and its time. `problem` tells problems apart, `layer` those of one (N, K)."""
+    """A kernel's counts on a problem, and its time. `problem` tells problems apart, `layer` those of one (N, K).
+    `halves`: times by the odd rounds and by the even ones, where there were several."""
 
     problem: str
     layer: tuple[int, int]
     kernel: str
     counts: CpuCounts
     us: float
+    halves: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +47,22 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """Of problems whose layers no constant was fitted to: the chosen kernel's time over the fastest one's."""
+    """Of problems whose layers no constant was fitted to: the chosen kernel's time over the fastest one's.
+
+    floor: the geometric mean of what noise leaves of it; None where there was one round.
+    """
 
     problems: int
     geomean: float
     p95: float
     worst: float
     error: float
+    floor: float | None = None
 
 
 def fit(timed: Sequence[Timed], chip: Chip) -> CpuConstants:
-    """The constants, none negative, that bring predicted times nearest to measured ones in proportion.
+    """The constants, none negative, that bring predicted times nearest to measured ones in proportion; what no kernel
+    has stays as it is of a CPU that nobody calibrated.
 
     What is far off counts less with each round, since a time may have been disturbed. UsageError for too few times or
     without scipy.
@@ -70,11 +78,12 @@ def fit(timed: Sequence[Timed], chip: Chip) -> CpuConstants:
     scale = np.array([1.0 if one.name == "call" else 1 / chip.mhz for one in fields(CpuCounts)])
     counts = np.array([astuple(one.counts) for one in timed]) * scale / np.array([one.us for one in timed])[:, None]
     weights = np.ones(len(timed))
-    found = np.array(astuple(CpuConstants()))
+    found = usual = np.array(astuple(CpuConstants()))
     for _ in range(_ROUNDS):
         found, _ = nnls(counts * weights[:, None], weights)
         off = np.log(np.maximum(counts @ found, 1e-6))
         weights = (1 + (off / _FAR) ** 2) ** -0.75
+    found = np.where(counts.any(axis=0), found, usual)
     return CpuConstants(*(float(f"{number:.4g}") for number in found))
 
 
@@ -87,6 +96,7 @@ def regret(timed: Sequence[Timed], chip: Chip, best_of: int = 1) -> Regret:
     if len(layers) < 2:
         raise UsageError("the times are of one (N, K): another is needed to judge by")
     lost: list[float] = []
+    floors: list[float] = []
     errors: list[float] = []
     for held in layers:
         constants = fit([one for one in timed if one.layer != held], chip)
@@ -94,14 +104,30 @@ def regret(timed: Sequence[Timed], chip: Chip, best_of: int = 1) -> Regret:
         for problem in sorted({one.problem for one in judged}):
             asked = [(cpu_time(one.counts, chip, constants).us, one) for one in judged if one.problem == problem]
             asked.sort(key=lambda pair: (pair[0], pair[1].kernel))
-            fastest = min(one.us for _, one in asked)
-            lost.append(min(one.us for _, one in asked[:best_of]) / fastest)
+            lost.append(_lost([one for _, one in asked], best_of))
+            floors += [floor] if (floor := _halves(one for _, one in asked).floor) is not None else []
             errors += [abs(log(us / one.us)) for us, one in asked if us > 0]
     lost.sort()
     errors.sort()
-    geomean = exp(sum(map(log, lost)) / len(lost))
-    return Regret(len(lost), geomean, lost[min(len(lost) * 95 // 100, len(lost) - 1)], lost[-1],
-                  errors[len(errors) // 2])  # fmt: skip
+    p95 = lost[min(len(lost) * 95 // 100, len(lost) - 1)]
+    floor = _geomean(floors) if floors else None
+    return Regret(len(lost), _geomean(lost), p95, lost[-1], errors[len(errors) // 2], floor)
+
+
+def _lost(asked: Sequence[Timed], best_of: int) -> float:
+    """What the fastest of the first few loses, by halves of the rounds where there were several."""
+    first = asked[:best_of]
+    by_halves = _halves(asked).regret(one.kernel for one in first)
+    return by_halves if by_halves is not None else min(one.us for one in first) / min(one.us for one in asked)
+
+
+def _halves(every: Iterable[Timed]) -> Halves[str]:
+    split = {one.kernel: one.halves for one in every if one.halves is not None}
+    return Halves(*({kernel: times[index] for kernel, times in split.items()} for index in (0, 1)))
+
+
+def _geomean(values: Sequence[float]) -> float:
+    return exp(sum(map(log, values)) / len(values))
 
 
 def document(found: Sequence[Calibrated]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from ckgen.model.dtype import DType
 from ckgen.model.tuned_row import Shape
 
 FEW_ROWS = 16
+_FEW_BEFORE_TILES = 4
+"""Where kernels of AMX's tiles take over."""
 _WORD_BITS = 32
 _LOADS = 2
 """Vector loads per clock."""
@@ -24,6 +26,8 @@ _LATENCY = 5
 """Clocks from one FMA to the next on the same sum: of an EPYC's four, and one since as many sums as just hide them are
 never issued without a gap."""
 _LINE = 64
+_TILE = 16
+"""Rows, columns and words of K of a tile of AMX, whose product takes as many clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,15 @@ class CpuConstants:
     sums: float = 25.0
     few_fma: float = 2.0
     few_lines: float = 2.0
+    tiles: float = 1.5
+    tall_tiles: float = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class CpuCounts:
     """What the busiest core does: clocks of FMA at its best; vectors packed of A, of B, and of B beside the products;
-    vectors of sums that leave registers; of few rows clocks of FMA and cache lines of B. `call` is 1."""
+    vectors of sums that leave registers; of few rows clocks of FMA and cache lines of B; clocks of products of AMX's
+    tiles, of kernels with one row of tiles and with two. `call` is 1."""
 
     call: float
     fma: float
@@ -57,6 +64,8 @@ class CpuCounts:
     sums: float
     few_fma: float
     few_lines: float
+    tiles: float = 0
+    tall_tiles: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +93,19 @@ def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chi
     units = max(plain / (2 * lanes), 1.0)
     threads = min(config.threads or chip.cu_num, chip.cu_num)
     batch, words = max(shape.batch, 1), -(-shape.k // _packed_together(signature, chip))
-    if shape.m <= FEW_ROWS and not signature.preshuffle_b and signature.layout is Layout.RCR:
+    has_tiles = _has_tiles(signature, config, chip)
+    if (
+        shape.m <= (_FEW_BEFORE_TILES if has_tiles else FEW_ROWS)
+        and not signature.preshuffle_b
+        and signature.layout is Layout.RCR
+    ):
         share = batch * shape.n / threads
         lines = share * shape.k * signature.b.bits / 8 / _LINE
         return CpuCounts(1, 0, 0, 0, 0, 0, shape.m * share * words / lanes / units, lines)
     mr, nr = config.mr, config.nr
     panels_m, panels_n = -(-shape.m // mr), -(-shape.n // nr)
+    if has_tiles and panels_m * _TILE >= shape.m:  # shorter tiles do
+        mr = _TILE
     block_m, block_n = min(panels_m, -(-config.mc // mr)), min(panels_n, -(-config.nc // nr))
     fused = panels_m <= block_m
     if fused:
@@ -102,6 +118,11 @@ def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chi
     clocks = max(sums / units, (nr / lanes + mr) / _LOADS, _LATENCY)
     of_a = panels_m * mr * words / lanes * batch / threads
     of_b = panels_n * nr * words / lanes
+    of_tiles = 0.0
+    if has_tiles:  # which read A where it lies
+        bits = signature.a.bits
+        of_tiles = tiles * (mr // _TILE) * (nr // _TILE) * -(-shape.k * bits // (_WORD_BITS * _TILE)) * _TILE
+        clocks = of_a = 0.0
     return CpuCounts(
         call=1,
         fma=tiles * words * clocks,
@@ -111,7 +132,16 @@ def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chi
         sums=tiles * -(-shape.k // config.kc) * sums,
         few_fma=0,
         few_lines=0,
+        tiles=of_tiles if mr == _TILE else 0,
+        tall_tiles=of_tiles if mr > _TILE else 0,
     )
+
+
+def _has_tiles(signature: GemmSignature, config: HostConfig, chip: Chip) -> bool:
+    """Whether kernels of that many rows multiply by AMX's tiles: they alone have whole tiles."""
+    has = {DType.BF16: "amx_bf16", DType.INT8: "amx_int8"}.get(signature.a)
+    is_there = chip.arch.cpu is not None and has in chip.arch.cpu.capabilities
+    return is_there and config.mr % _TILE == 0 and config.nr % _TILE == 0
 
 
 def _packed_together(signature: GemmSignature, chip: Chip) -> int:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ckgen.families.gemm.predicted.constants import NAMES, OF_PIPELINES
+from ckgen.families.gemm.predicted.constants import LEAST_ROWS, NAMES, OF_PIPELINES
 from ckgen.families.gemm.predicted.gpu_time import GpuConstants
 from ckgen.model.errors import UsageError
 from ckgen.predict.arrays import Some, Weighed
 from ckgen.predict.choice import ranked
 from ckgen.predict.few_rows import few_rows
 from ckgen.predict.known_times import with_own_factors
+from ckgen.predict.level import at_their_level
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,8 +26,6 @@ START = GpuConstants(
 """Where a fit begins, and what it is drawn to where rows do not tell."""
 _OUTSIDE = 1.0
 """The same of `outside`."""
-LEAST_ROWS = 80
-"""Fewer are not fitted to."""
 _LOSERS = 20
 _FASTER = 0.5
 _BEFORE = 1.0
@@ -48,7 +47,8 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
     common, its machine and its day, is fitted beside and left out where rows of two files or more tell it apart.
     Where losers' times are known, main loops and kernels have factors of their own, and what tiles have beyond the
     ends of A and B has a price, which winners, who seldom have any, do not tell. Elsewhere kernels are ranked by how
-    often they win. None where fewer than `LEAST_ROWS` are left. UsageError without scipy.
+    often they win. Of fewer rows than `LEAST_ROWS` only the level is fitted; None where they do not tell it. UsageError
+    without scipy.
     """
     import numpy as np
 
@@ -58,7 +58,7 @@ def fit(sets: Sequence[Weighed], held: frozenset[tuple[int, int]] = frozenset())
         raise UsageError("fitting needs scipy: pip install 'ckgen[learn]'") from error
     drawn = [found for one in sets if (found := _draw(one, held)) is not None]
     if sum(one.rows for one in drawn) < LEAST_ROWS:
-        return None
+        return at_their_level(sets, held)
     words = sorted({word for one in drawn for word in one.winners.pipelines})
     known = any(one.lost for one in sets)
     of_loops = words, *(3 * [words if known else []])  # pipelines, launches, tiles, stores

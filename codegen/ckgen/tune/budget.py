@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from ckgen.measure.model import Effort
-from ckgen.tune.search import CONFIRM, EVERY, NAMES, Rung
+from ckgen.tune.search import CONFIRM, NAMES, ROUND, Rung
 
 _PART = dict(zip(NAMES, (0.25, 0.25, 0.5), strict=True))
 """Of a problem's share of the budget, by rung."""
@@ -30,7 +30,7 @@ _BEYOND = 0.02
 class Budget:
     """Counts from when it is made; all of it None and endless where `seconds` is None.
 
-    is_exhaustive: every candidate is timed to the end in one rung, and nothing is kept for those in doubt.
+    is_exhaustive: every candidate is timed in rounds of one rung, and nothing is kept for those in doubt.
     has_older: winners are timed beside an older table's at the end.
     """
 
@@ -79,7 +79,7 @@ class Budget:
 
     def of_rung(self, rung: Rung, share: float | None) -> Effort:
         """The rung's effort within a problem's share."""
-        effort = EVERY if self._is_exhaustive else rung.effort
+        effort = ROUND if self._is_exhaustive else rung.effort
         if share is None:
             return effort
         part = share * (1.0 if self._is_exhaustive else _PART[rung.name])
@@ -89,7 +89,7 @@ class Budget:
 
     def of_turn(self) -> Effort:
         """That of a further turn within all that is left."""
-        effort, left = CONFIRM.effort, self.left
+        effort, left = ROUND if self._is_exhaustive else CONFIRM.effort, self.left
         if left is None:
             return effort
         return replace(effort, seconds=min(effort.seconds, left), limit=max(left, _LEAST), ends=self._to_end())

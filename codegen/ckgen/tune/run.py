@@ -18,6 +18,7 @@ from ckgen.tune.losses import Turn
 from ckgen.tune.outcome import SPENT, Outcome, Tuned, is_whole, judged, with_turns
 from ckgen.tune.problems import Problem, signature_of
 from ckgen.tune.prune import Prune
+from ckgen.tune.rounds import unsettled
 from ckgen.tune.search import CONFIRM, NAMES, RUNGS, Rung, Searched, search
 from ckgen.tune.ties import Contest, Verdict, verdicts
 
@@ -35,6 +36,7 @@ class Options:
     best time that a row may lose so that fewer kernels do; None: none. `kernels` are globs of instances, none: all.
     `prune` leaves candidates of a problem out before any is timed.
     `exhaustive`: no candidate is left out before the last rung, so that journals hold what each of them costs.
+    `is_recorded`: nothing can be measured, and no further round of an exhaustive tune is asked than journals have.
     `older`: by problem's text what an older table takes, which is timed beside the winner.
     """
 
@@ -44,6 +46,7 @@ class Options:
     kernels: tuple[str, ...] = ()
     prune: Prune | None = None
     exhaustive: bool = False
+    is_recorded: bool = False
     older: Mapping[str, Candidate] = field(default_factory=dict)
 
 
@@ -86,6 +89,8 @@ class Tuner:
         self._total = self._left = sum(map(len, ladders))
         found = {problem: self._search(problem) for problem in in_order_of_work(ladders)}
         self._out.ladders = [[found[problem] for problem in ladder] for ladder in ladders]
+        if self._options.exhaustive:
+            self._rounds()
         winners = self._settled()
         if self._options.within is not None and winners:
             winners, self._out.is_least = self._of_few(list(winners), self._options.within)
@@ -126,20 +131,34 @@ class Tuner:
         """The winners, after as many turns as make them certain or the budget gives."""
         while True:
             found = {one.problem: verdict for one, verdict in self._verdicts()}
-            asked = {one: verdict.ask for one, verdict in found.items() if verdict.ask and self._may_ask(one, verdict)}
-            if not asked:
+            asked = {one: verdict.ask for one, verdict in found.items() if self._may_ask(one, verdict.ask)}
+            if not asked or self._options.exhaustive:
                 self._out.doubtful = sum(not verdict.is_certain for verdict in found.values())
                 return {one: verdict.winner for one, verdict in found.items() if verdict.winner is not None}
-            self._turn += 1
-            self._pace = Pace()
-            self._measurer.renew()
-            before = self._out.measured + self._out.known
-            for number, (problem, candidates) in enumerate(asked.items()):
-                of = f"{len(candidates)} candidates, turn {self._turn}"
-                self._say(f"{problem.key}: in doubt, {of}; problems: ", number, len(asked))
-                self._ask(problem, candidates)
-            if self._out.measured + self._out.known == before:
-                self._budget.end()
+            self._ask_all(asked, "in doubt")
+
+    def _rounds(self) -> None:
+        """Times all candidates of all problems again, round by round, until each loss is known or the time is spent."""
+        problems = [one.problem for one in self._out.every if one.searched.confirmed]
+        while True:
+            wanted = ((problem, unsettled(self._turns_of(problem))) for problem in problems)
+            asked = {problem: candidates for problem, candidates in wanted if self._may_ask(problem, candidates)}
+            if not asked:
+                return
+            self._ask_all(asked, "all")
+
+    def _ask_all(self, asked: Mapping[Problem, Sequence[Candidate]], why: str) -> None:
+        """One more turn of these."""
+        self._turn += 1
+        self._pace = Pace()
+        self._measurer.renew()
+        before = self._out.measured + self._out.known
+        for number, (problem, candidates) in enumerate(asked.items()):
+            of = f"{len(candidates)} candidates, turn {self._turn}"
+            self._say(f"{problem.key}: {why}, {of}; problems: ", number, len(asked))
+            self._ask(problem, candidates)
+        if self._out.measured + self._out.known == before:
+            self._budget.end()
 
     def _verdicts(self) -> Iterator[tuple[Tuned, Verdict]]:
         for ladder in self._out.ladders:
@@ -157,12 +176,11 @@ class Tuner:
         """Those of this run, and of one before it as far as this one came."""
         return self.known.turns(problem.text, self._turn)
 
-    def _may_ask(self, problem: Problem, verdict: Verdict) -> bool:
-        """Whether there is time left, or it costs none."""
-        if self._options.exhaustive:
-            return False  # what few candidates cost in other processes would stand beside what all cost in one
+    def _may_ask(self, problem: Problem, asked: Sequence[Candidate]) -> bool:
+        """Whether any is asked, and there is time left, or it costs none."""
         at = self.known.at(problem.text, CONFIRM.name, self._turn + 1)
-        return self._budget.left_for_doubt != 0 or all(one in at for one in verdict.ask)
+        can_measure = self._budget.left_for_doubt != 0 and not (self._options.exhaustive and self._options.is_recorded)
+        return bool(asked) and (can_measure or all(one in at for one in asked))
 
     def _ask(self, problem: Problem, asked: Sequence[Candidate], *, is_free: bool = False) -> None:
         """is_free: whether it is no part of the budget."""

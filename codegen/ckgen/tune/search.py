@@ -30,8 +30,8 @@ SECOND = Rung("second", Effort(1.5, 3, 7, 0.05, 0.002, outlier=_OUTLIER), keep=4
 CONFIRM = Rung("confirm", Effort(2.0, 5, 15, 0.005, 0.005, outlier=_OUTLIER), keep=1, least=1, most=1)
 """One turn of the last few: how a process lies in memory is another in each, so many short turns tell more than a long
 one."""
-EVERY = replace(CONFIRM.effort, most=31, behind=_HOPELESS)
-"""Of an exhaustive search, where all candidates are timed to the end but those that are far behind."""
+ROUND = Effort(1.0, 3, 3, 0.0, 0.001, outlier=_OUTLIER, hopeless=_HOPELESS, beside=True)
+"""A round of an exhaustive search: few samples of all candidates, so that many rounds are spread over the time."""
 _DISTURBED = 0.03
 """The mean spread of a rung's times beyond which they say little; where nothing else runs it is about 0.01."""
 _FEW, _OF_FEW = 12, 8

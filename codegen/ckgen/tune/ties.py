@@ -18,7 +18,7 @@ _UNSTEADY, _MOST_UNSTEADY = 2, math.log(1.05)
 as a row would make some of the programs slower; but not beyond 5 %, as then something else ran on the machine."""
 MOST_TURNS = 40
 """Of a problem, after which its winner is taken as it is known then."""
-_CERTAIN = 2.5
+CERTAIN = 2.5
 """So many standard errors from the tolerance a loss is taken to be on one side."""
 _LEAST_TURNS, _MOST_WILD = 3, math.log(3)
 """In one process of some hundred a kernel is slower than in others by up to a fifth, however long it is timed there;
@@ -83,6 +83,12 @@ class Verdict:
     winner: Candidate | None
     ask: tuple[Candidate, ...] = ()
     is_certain: bool = True
+
+
+def standard_error(loss: Loss, noise: float = 1.0) -> float:
+    """Of a loss that turns have; `noise` is that of its ladder, in variances that are expected."""
+    freedom = loss.count - 1 + _LADDER_WEIGHT
+    return math.sqrt((loss.misfit + _LADDER_WEIGHT * noise) / freedom / loss.weight)
 
 
 def verdicts(ladder: Sequence[Contest], least_gain: float = 0.0) -> list[Verdict]:
@@ -160,7 +166,7 @@ class _Examined:
             if other == one:
                 continue
             loss = self._contest.loss_to(one, other)
-            margin = _CERTAIN * self._error(loss) if loss is not None else math.inf
+            margin = CERTAIN * self._error(loss) if loss is not None else math.inf
             beyond = loss.value - tolerance if loss is not None else 0.0
             if beyond >= margin and loss is not None and (loss.count >= _LEAST_TURNS or loss.value >= _MOST_WILD):
                 return set()
@@ -171,12 +177,10 @@ class _Examined:
     def _may_be_equal(self, one: Candidate, tolerance: float) -> bool:
         """Whether it loses to none by standard errors enough beyond the tolerance."""
         found = (self._contest.loss_to(one, other) for other in self._found.of if other != one)
-        return all(loss is None or loss.value - tolerance < _CERTAIN * self._error(loss) for loss in found)
+        return all(loss is None or loss.value - tolerance < CERTAIN * self._error(loss) for loss in found)
 
     def _error(self, loss: Loss) -> float:
-        """The standard error of a loss."""
-        freedom = loss.count - 1 + _LADDER_WEIGHT
-        return math.sqrt((loss.misfit + _LADDER_WEIGHT * self._noise) / freedom / loss.weight)
+        return standard_error(loss, self._noise)
 
     def _usual(self, loss: Loss) -> float:
         """The standard deviation of a loss from turn to turn, by its ladder's noise: what few turns say of one loss

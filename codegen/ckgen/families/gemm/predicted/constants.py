@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from math import exp, log
 from pathlib import Path
@@ -17,6 +17,9 @@ FOLDER = Path(__file__).parent / "fitted"
 OF_PIPELINES = ("pipelines", "launches", "tiles", "stores")
 FACTORS = (*OF_PIPELINES, "kernels", "splits")
 NAMES = tuple(one.name for one in fields(GpuConstants) if one.name not in (*FACTORS, "own"))
+LEAST_ROWS = 80
+"""To fewer a kind's level is fitted alone, which says nothing of other kinds."""
+_BATCHED = "batched_"
 _MAY_BE_ZERO = "outside"
 _ALWAYS = ("pipelines", "kernels", "splits")
 
@@ -68,8 +71,18 @@ def constants_for(arch: str, module: str, operand: str) -> Chosen:
 
 
 def standing_in(arch: str, module: str, operand: str) -> Chosen:
+    """Those of the same kernels in or without batches, else `mean_of_others`."""
+    twin = module.removeprefix(_BATCHED) if module.startswith(_BATCHED) else f"{_BATCHED}{module}"
+    for one in shipped():
+        if one.kind == (arch, twin, operand):
+            alone = replace(one.constants, kernels={}, splits={}, own={})
+            return Chosen(alone, f"those of {one.rows} rows of {twin}, {operand}, on {arch}")
+    return mean_of_others(arch, module, operand)
+
+
+def mean_of_others(arch: str, module: str, operand: str) -> Chosen:
     """The mean of its vendor's other kinds, on whatever archs; of all other kinds for a vendor without any."""
-    others = [one for one in shipped() if one.kind != (arch, module, operand)]
+    others = [one for one in shipped() if one.kind != (arch, module, operand) and one.rows >= LEAST_ROWS]
     archs = load_archs()
     alike = [one for one in others if archs[one.arch].vendor is archs[arch].vendor] or others
     source = f"the mean of {len(alike)} other kinds"

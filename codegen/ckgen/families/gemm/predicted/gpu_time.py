@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ckgen.families.gemm.predicted.chip import Chip
@@ -73,6 +73,15 @@ class GpuConstants:
             tile=self.tile * self.tiles.get(loop, 1.0) * own.tile,
             store=self.store * self.stores.get(loop, 1.0) * own.store,
         )
+
+    def times(self, factor: float) -> GpuConstants:
+        """Those by which everything takes so many times as long, but what is the same of all: blocks' scales and LDS.
+        Rounded to four digits."""
+        slower = ("launch", "matrix", "latency", "tile", "store", "split")
+        numbers: dict[str, Any] = {name: getattr(self, name) * factor for name in slower}
+        numbers |= {name: getattr(self, name) / factor for name in ("cache", "memory")}
+        rounded: dict[str, Any] = {name: float(f"{number:.4g}") for name, number in numbers.items()}
+        return replace(self, **rounded)
 
     def rank_factor(self, config: Config, k_batch: int) -> float:
         """What the time of a kernel is multiplied by before it is ranked among others."""
