@@ -132,7 +132,7 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
     if (r < count) {
       const std::int64_t head = kv_head * g.group + (first + r) % g.group, i = (first + r) / g.group;
       const unsigned char* const from = element(args.q, type, x.q + head * s.head + i * s.row);
-      if (is_whole && type == DType::bf16) {
+      if (is_whole && g.kind == PackKind::bf16 && type == DType::bf16) {
         copy_words(from, hdim, together, words);
         continue;
       }
