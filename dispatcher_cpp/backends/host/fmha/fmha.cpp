@@ -42,12 +42,13 @@ void pack_tile(const FmhaRun& run, std::int64_t pair, std::int64_t tile) noexcep
   const FmhaGeometry& g = run.g;
   const std::int64_t heads = g.shape.heads_k;
   const FmhaSequence x = sequence_of(g.signature, g.shape, run.args, pair / heads);
-  const std::int64_t column = tile * g.n0;
+  const std::int64_t column = tile * g.tile_columns;
   if (x.length_q == 0 || column >= x.length_k) return;
   const FmhaSequenceMask mask(g.shape, g.signature.fmha.masked, x.length_q, x.length_k);
-  const FmhaTiles seen(mask.rows(0, x.length_q), g.n0);
+  const FmhaTiles seen(mask.rows(0, x.length_q), g.tile_columns);
   if (tile >= seen.sink && (tile < seen.first || tile >= seen.last)) return;
-  pack_fmha_tile(g, run.args, x, pair % heads, column, std::min(g.n0, x.length_k - column), run.tile(pair, tile));
+  pack_fmha_tile(g, run.args, x, pair % heads, column, std::min(g.tile_columns, x.length_k - column),
+                 run.tile(pair, tile));
 }
 
 void attend(const FmhaRun& run, const FmhaTask& task, int slot) noexcept {

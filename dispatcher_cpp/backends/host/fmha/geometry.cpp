@@ -52,6 +52,23 @@ FmhaCut cut_of(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
   return instance.backend == Backend::ck_tile && shape.sink_tokens == 0 ? FmhaCut::columns : FmhaCut::tiles;
 }
 
+/// Splits of packed tiles begin at any n0; without them products of groups are the faster the more columns there are.
+std::int64_t columns_of_tile(const FmhaGeometry& g) noexcept {
+  const std::int64_t most = kFmhaMaxColumns / g.n0 * g.n0;
+  if (g.in_place != nullptr) return most;
+  if (g.kernels->groups.most == 0 || g.splits > 1 || g.items > 0) return g.n0;
+  return std::clamp(ceil_div(g.shape.seqlen_k, g.n0) * g.n0, g.n0, most);
+}
+
+/// The more rows a task has, the less often packed tiles come from beyond the second-level cache; some tasks are left
+/// for every thread.
+std::int64_t rows_of_task(const FmhaGeometry& g, std::int64_t rows) noexcept {
+  constexpr std::int64_t kMostRows = 128, kTasks = 4;
+  std::int64_t m0 = g.m0;
+  while (2 * m0 <= kMostRows && g.pairs * g.splits * ceil_div(rows, 2 * m0) >= kTasks * g.threads) m0 *= 2;
+  return m0;
+}
+
 /// Whether tasks begin at whole tiles, and those of a schedule, which is in no order of pairs, can have all at once.
 bool cuts_at_tiles(const FmhaGeometry& g, std::size_t pair_bytes) noexcept {
   if (g.items > 0) return static_cast<std::size_t>(g.pairs) <= kPackedBytes / pair_bytes;
@@ -90,18 +107,19 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.group = shape.heads_q / shape.heads_k;
   g.pairs = shape.batch * shape.heads_k;
   const std::int64_t rows = shape.seqlen_q * g.group, most_rows = std::max<std::int64_t>(rows, 1);
-  g.tiles = ceil_div(shape.seqlen_k, g.n0);
   const std::int64_t elements = elements_per_word(g.kind), panel = g.kernels->panel;
   g.words = ceil_div(shape.hdim_q, elements);
-  g.v_words = ceil_div(g.n0, elements);
-  g.k_panels = ceil_div(g.n0, panel);
   g.v_panels = ceil_div(shape.hdim_v, panel);
   const bool of_tiles = g.items > 0 || (g.splits > 1 && g.cut == FmhaCut::blocks);  // who asks for rows of a tile
   if (of_tiles) g.m0 = std::clamp<std::int64_t>(instance.fmha.merge_heads ? g.m0 : g.m0 * g.group, 1, most_rows);
   // Where sequences differ in length, how many rows there are at most is another sequence's affair.
   const bool alike = problem.batch_invariant() && traits.varlen;
   g.in_place = alike ? nullptr : row_kernels(g, of_tiles ? g.m0 : rows);
-  g.tile_columns = g.in_place == nullptr ? g.n0 : kFmhaMaxColumns / g.n0 * g.n0;
+  if (g.in_place == nullptr && !of_tiles && g.kernels->groups.most > 0) g.m0 = rows_of_task(g, rows);
+  g.tile_columns = columns_of_tile(g);
+  g.tiles = ceil_div(shape.seqlen_k, g.tile_columns);
+  g.v_words = ceil_div(g.tile_columns, elements);
+  g.k_panels = ceil_div(g.tile_columns, panel);
   if (g.in_place != nullptr && !of_tiles) g.m0 = most_rows;  // all read the same memory
   g.row_tiles = ceil_div(rows, g.m0);
   g.table16 = make_pack_source(PackKind::bf16, g.signature.b, nullptr, 0, true, false).table16;

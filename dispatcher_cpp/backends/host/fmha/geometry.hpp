@@ -29,7 +29,9 @@ struct FmhaGeometry {
   PackKind kind;
   int threads;
   std::int64_t m0, n0, splits;
-  std::int64_t tile_columns;  // n0; in place as many times it as there is room for: memory is then read in longer runs
+  // n0; as many times it as there is room for in place, where memory is then read in longer runs, and of groups of rows
+  // where nothing is split.
+  std::int64_t tile_columns;
   FmhaCut cut;
   bool merges_heads;   // a schedule's tiles are rows of a pair, not of a query head
   std::int64_t items;  // of a schedule, whose tiles are m0 rows of a pair each; 0: there is none

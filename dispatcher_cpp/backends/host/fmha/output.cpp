@@ -16,8 +16,7 @@ constexpr float kLn2 = 0.693147180559945309417F;
 
 }  // namespace
 
-float whole_fmha_row(const FmhaRun& run, std::int64_t head, float most, float sum, bool with_sink,
-                     float* out) noexcept {
+FmhaWhole whole_fmha_row(const FmhaRun& run, std::int64_t head, float most, float sum, bool with_sink) noexcept {
   const FmhaArgs& a = run.args;
   const FmhaTraits& t = run.g.signature.fmha;
   float worth = 1.0F;
@@ -27,16 +26,12 @@ float whole_fmha_row(const FmhaRun& run, std::int64_t head, float most, float su
     sum = sum * worth + std::exp2(sink - top);
     most = top;
   }
-  const std::int64_t hdim = run.g.shape.hdim_v;
-  if (sum == 0.0F) {
-    std::fill_n(out, hdim, 0.0F);
-    return -kInfinity;
-  }
+  if (sum == 0.0F) return {false, 0.0F, -kInfinity};
   float factor = worth / sum;
   if (t.quant == FmhaQuant::per_tensor) factor *= a.v_descale[0];
   if (t.dropout != FmhaDropout::none) factor /= 1.0F - a.p_drop;
-  for (std::int64_t d = 0; d < hdim; ++d) out[d] *= factor;
-  return most * kLn2 + std::log(sum);
+  const bool has_lse = t.lse || run.g.splits > 1 || run.g.items > 0;
+  return {true, factor, has_lse ? most * kLn2 + std::log(sum) : 0.0F};
 }
 
 void write_fmha_row(const FmhaRun& run, const FmhaSequence& x, std::int64_t head, std::int64_t row, float lse,

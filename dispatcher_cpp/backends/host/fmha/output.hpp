@@ -8,9 +8,15 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
-/// `out`, of hdim_v values, is the sum of weights 2^(exponent - most) times V, and becomes the row of O; `sum` is that
-/// of the weights. with_sink: the sink counts where there is one. Returns lse.
-float whole_fmha_row(const FmhaRun& run, std::int64_t head, float most, float sum, bool with_sink, float* out) noexcept;
+/// What becomes of a row whose sum of weights 2^(exponent - most) is known.
+struct FmhaWhole {
+  bool any;      // something is seen; else the row is zeros
+  float factor;  // of the sum of weights times V
+  float lse;     // 0 where nobody asks for it
+};
+
+/// with_sink: the sink counts where there is one.
+FmhaWhole whole_fmha_row(const FmhaRun& run, std::int64_t head, float most, float sum, bool with_sink) noexcept;
 
 /// Stores a row of O, and lse where it is asked for.
 void write_fmha_row(const FmhaRun& run, const FmhaSequence& sequence, std::int64_t head, std::int64_t row, float lse,

@@ -20,6 +20,14 @@ std::int64_t words_together(const FmhaGeometry& g, std::int64_t rows) noexcept {
   return rows > g.in_place->most_single ? g.in_place->many_together : g.kernels->panel / 2;
 }
 
+/// A row of `hdim` bf16 as it is, zeros up to `words` words.
+void copy_words(const unsigned char* in, std::int64_t hdim, std::int64_t words, std::uint32_t* out) noexcept {
+  auto* const to = reinterpret_cast<unsigned char*>(out);
+  const std::int64_t bytes = hdim * 2;
+  std::memcpy(to, in, static_cast<std::size_t>(bytes));
+  std::memset(to + bytes, 0, static_cast<std::size_t>(words * 4 - bytes));
+}
+
 /// Whether all rows of K are known to have numbers of 31 bits.
 bool has_row_numbers(const FmhaGeometry& g, const FmhaStrides& s) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -117,16 +125,25 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
     g.isa->pack(source, first, count, kFmhaRows, 0, hdim, out);
     return;
   }
-  std::uint32_t* const words = static_cast<std::uint32_t*>(row);
   std::uint32_t* const to = static_cast<std::uint32_t*>(out);
+  const bool is_whole = together * kFmhaRows == g.q_words;
   for (std::int64_t r = 0; r < kFmhaRows; ++r) {
+    std::uint32_t* const words = is_whole ? to + r * together : static_cast<std::uint32_t*>(row);
     if (r < count) {
       const std::int64_t head = kv_head * g.group + (first + r) % g.group, i = (first + r) / g.group;
-      const PackSource source =
-          make_pack_source(g.kind, type, element(args.q, type, x.q + head * s.head + i * s.row), 0, true, false);
+      const unsigned char* const from = element(args.q, type, x.q + head * s.head + i * s.row);
+      if (is_whole && g.kind == PackKind::bf16 && type == DType::bf16) {
+        copy_words(from, hdim, together, words);
+        continue;
+      }
+      const PackSource source = make_pack_source(g.kind, type, from, 0, true, false);
       g.isa->pack(source, 0, 1, 1, 0, hdim, words);
     } else {
       std::memset(words, 0, static_cast<std::size_t>(g.words) * 4);
+    }
+    if (is_whole) {
+      std::fill(words + g.words, words + together, 0U);
+      continue;
     }
     for (std::int64_t w = 0; w < g.q_words / kFmhaRows; w += together)
       for (std::int64_t i = 0; i < together; ++i)

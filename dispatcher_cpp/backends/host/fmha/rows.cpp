@@ -11,6 +11,24 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 
+namespace {
+
+float sum_of(const float* lanes) noexcept {
+  static_assert(kFmhaLanes == 16);
+  float sums[4];
+  for (int i = 0; i < 4; ++i) sums[i] = (lanes[i] + lanes[4 + i]) + (lanes[8 + i] + lanes[12 + i]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/// A panel, in runs of a length that the compiler knows.
+void scale(const float* in, std::int64_t panel, float factor, float* __restrict out) noexcept {
+  constexpr std::int64_t kRun = 16;
+  for (std::int64_t i = 0; i < panel; i += kRun)
+    for (std::int64_t j = i; j < i + kRun; ++j) out[j] = in[j] * factor;
+}
+
+}  // namespace
+
 FmhaRows::FmhaRows(const FmhaRun& run, const FmhaTask& task, int slot) noexcept
     : run_(run),
       g_(run.g),
@@ -139,21 +157,20 @@ void FmhaRows::finish() noexcept {
 void FmhaRows::finish(std::int64_t head, std::int64_t row) noexcept {
   const std::int64_t panel = g_.kernels->panel, hdim = g_.shape.hdim_v, r = row % kFmhaRows;
   const FmhaState& s = state(head, row / kFmhaRows);
-  float sum = 0.0F;
-  for (int i = 0; i < kFmhaLanes; ++i) sum += s.sum[r * kFmhaLanes + i];
-  const float most = s.most[r];
-  float* const values = at<float>(g_.row);
-  const float* const from = out(head, row / kFmhaRows) + r * panel;
-  for (std::int64_t p = 0; p < g_.v_panels; ++p)
-    std::memcpy(values + p * panel, from + p * kFmhaRows * panel, static_cast<std::size_t>(panel) * sizeof(float));
+  const float sum = sum_of(s.sum + r * kFmhaLanes);
+  const bool is_all = task_.item != nullptr ? task_.item->partial_row < 0 : g_.splits == 1;
   const std::int64_t q = q_head(head, row);
-  if (task_.item != nullptr ? task_.item->partial_row < 0 : g_.splits == 1) {
-    const float lse = whole_fmha_row(run_, q, most, sum, true, values);
-    write_fmha_row(run_, sequence_, q, position(row), lse, values);
-    return;
-  }
+  const FmhaWhole whole = whole_fmha_row(run_, q, s.most[r], sum, is_all || task_.split == 0);
+  float* const values = at<float>(g_.row);
+  const float* from = out(head, row / kFmhaRows) + r * panel;
+  if (whole.any)
+    for (std::int64_t p = 0; p < g_.v_panels; ++p, from += kFmhaRows * panel)
+      scale(from, panel, whole.factor, values + p * panel);
+  else
+    std::fill_n(values, hdim, 0.0F);
+  if (is_all) return write_fmha_row(run_, sequence_, q, position(row), whole.lse, values);
   const FmhaPartial to = partial(head, row);
-  *to.lse = whole_fmha_row(run_, q, most, sum, task_.split == 0, values);
+  *to.lse = whole.lse;
   std::copy_n(values, hdim, to.o);
 }
 

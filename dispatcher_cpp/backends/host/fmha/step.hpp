@@ -12,7 +12,7 @@ namespace host {
 
 inline constexpr int kFmhaRows = 8;           // of a group
 inline constexpr int kFmhaMaxColumns = 256;   // of a tile
-inline constexpr int kFmhaStride = 256 + 16;  // from row to row of scores: no power of two, for the cache's sets
+inline constexpr int kFmhaStride = 256 + 32;  // from row to row of scores: whole lines of bf16 too, no power of two
 inline constexpr int kFmhaBlock = 32;         // columns in place at a time, at least: whole panels
 inline constexpr int kFmhaLanes = 16;         // room of a vector of any level
 inline constexpr float kFmhaLog2E = 1.44269504088896340736F;

@@ -12,7 +12,7 @@ namespace host {
 
 namespace {
 
-constexpr int kMostGroups = 2;  // at a time
+constexpr int kMostGroups = 4;  // at a time
 
 /// Groups [first, end) against a tile.
 void attend(const FmhaGeometry& g, FmhaRows& rows, const FmhaTileColumns& tile, const unsigned char* packed,
@@ -54,7 +54,7 @@ void run_fmha_task(const FmhaRun& run, const FmhaTask& task, int slot) noexcept 
     const FmhaTileColumns tile = rows.columns(tiles[i]);
     unsigned char* packed = rows.at<unsigned char>(g.tile);
     if (g.shared)
-      packed = run.tile(task.batch * g.shape.heads_k + rows.kv_head(0), tile.first / g.n0);
+      packed = run.tile(task.batch * g.shape.heads_k + rows.kv_head(0), tile.first / g.tile_columns);
     else
       pack_fmha_tile(g, run.args, rows.sequence(), rows.kv_head(0), tile.first, tile.count, packed);
     for (std::int64_t group = 0; group < rows.groups(); group += g.score_places)

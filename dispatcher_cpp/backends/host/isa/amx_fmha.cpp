@@ -1,5 +1,5 @@
-// Attention's products by AMX's tiles: those of packed tiles here, of two groups of rows at a time, since an
-// instruction takes as long for fewer. All else of attention at that level is of the level below (gemm/blocking.cpp).
+// Attention's products by AMX's tiles: those of packed tiles here, of four groups of rows at a time, so that a tile of
+// K or V serves two of rows. All else of attention at that level is of the level below (gemm/blocking.cpp).
 #define CKGEN_HOST_LEVEL 5
 #include "backends/host/isa/amx_fmha_backward.hpp"
 #include "backends/host/isa/amx_fmha_rows.hpp"
@@ -9,9 +9,10 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// Rows of two groups are a tile's. Tiles 0 to 3 are sums of two panels, 4 of Q or weights, 5 of K or V.
-constexpr int kGroups = kTileRows / kFmhaRows;
-constexpr TileConfig kPacked = TileConfig().with(0, 5, kTileRows, 64);
+// Rows of two groups are a tile's. Tiles 0 to 3 are sums, 4 and 6 of Q or weights, 5 and 7 of K or V.
+constexpr int kGroupsOfTile = kTileRows / kFmhaRows;
+constexpr int kGroups = 2 * kGroupsOfTile;
+constexpr TileConfig kPacked = TileConfig().with(0, 7, kTileRows, 64);
 
 constexpr std::int64_t kPanelBytes = kFmhaPanel * 4;        // a word of all columns or dimensions of a panel
 constexpr std::int64_t kChunkBytes = kGrain * kPanelBytes;  // what two tiles hold
@@ -32,29 +33,39 @@ struct Padded {
   }
 };
 
-// Adds A's chunk times one of the first panel, and of the second where PANELS is 2.
-template <int PANELS>
+// Adds A's chunk times one of each panel. The sums of ROWS tiles of rows and PANELS panels are four tiles at most.
+template <int ROWS, int PANELS>
 [[gnu::always_inline]] inline void add_chunk(const unsigned char* a, std::int64_t row, const unsigned char* left,
                                              const unsigned char* right) {
-  _tile_loadd(4, a, row);
+  static_assert(ROWS * PANELS <= 2);
   _tile_loadd(5, left, kPanelBytes);
+  _tile_loadd(4, a, row);
   _tile_dpbf16ps(0, 4, 5);
-  _tile_loadd(5, left + 64, kPanelBytes);
-  _tile_dpbf16ps(1, 4, 5);
+  _tile_loadd(7, left + 64, kPanelBytes);
+  _tile_dpbf16ps(1, 4, 7);
+  if constexpr (ROWS > 1) {
+    _tile_loadd(6, a + kTileRows * row, row);
+    _tile_dpbf16ps(2, 6, 5);
+    _tile_dpbf16ps(3, 6, 7);
+  }
   if constexpr (PANELS > 1) {
     _tile_loadd(5, right, kPanelBytes);
     _tile_dpbf16ps(2, 4, 5);
-    _tile_loadd(5, right + 64, kPanelBytes);
-    _tile_dpbf16ps(3, 4, 5);
+    _tile_loadd(7, right + 64, kPanelBytes);
+    _tile_dpbf16ps(3, 4, 7);
   }
 }
 
-// Panels side by side, in rows that are `row` bytes apart.
-template <int PANELS>
+// In rows that are `row` bytes apart; panels lie side by side.
+template <int ROWS, int PANELS>
 [[gnu::always_inline]] inline void store_sums(float* sums, std::int64_t row) {
   auto* const at = reinterpret_cast<unsigned char*>(sums);
   _tile_stored(0, at, row);
   _tile_stored(1, at + 64, row);
+  if constexpr (ROWS > 1) {
+    _tile_stored(2, at + kTileRows * row, row);
+    _tile_stored(3, at + kTileRows * row + 64, row);
+  }
   if constexpr (PANELS > 1) {
     _tile_stored(2, at + 128, row);
     _tile_stored(3, at + 192, row);
@@ -81,21 +92,22 @@ inline Seen seen_of(const FmhaStep* steps, int count) {
   return all;
 }
 
-template <int PANELS>
+template <int ROWS, int PANELS>
 void scores_of(const FmhaStep& s, std::int64_t panel) {
   const std::int64_t panel_bytes = s.words * kPanelBytes, whole = s.words / kGrain, rest = s.words % kGrain;
   const std::int64_t row = (whole + (rest > 0 ? 1 : 0)) * 64;
   const auto* q = static_cast<const unsigned char*>(s.q);
   const unsigned char* k = static_cast<const unsigned char*>(s.k) + panel * panel_bytes;
   zero_sums();
-  for (std::int64_t i = 0; i < whole; ++i, q += 64, k += kChunkBytes) add_chunk<PANELS>(q, row, k, k + panel_bytes);
+  for (std::int64_t i = 0; i < whole; ++i, q += 64, k += kChunkBytes)
+    add_chunk<ROWS, PANELS>(q, row, k, k + panel_bytes);
   if (rest > 0) {
     Padded left, right;
     left.fill(k, 0, rest);
     if (PANELS > 1) right.fill(k + panel_bytes, 0, rest);
-    add_chunk<PANELS>(q, row, left.words, right.words);
+    add_chunk<ROWS, PANELS>(q, row, left.words, right.words);
   }
-  store_sums<PANELS>(s.scores + panel * kFmhaPanel, kFmhaStride * 4);
+  store_sums<ROWS, PANELS>(s.scores + panel * kFmhaPanel, kFmhaStride * 4);
 }
 
 // Of one group a tile's other rows are what follows in the slot's memory, and nobody reads their sums.
@@ -104,14 +116,16 @@ void group_scores(const FmhaStep* steps, int count) {
   const std::int64_t end = (seen.last + kFmhaPanel - 1) / kFmhaPanel;
   std::int64_t panel = seen.first / kFmhaPanel;
   keep_order();
-  for (; panel + 2 <= end; panel += 2) scores_of<2>(steps[0], panel);
-  if (panel < end) scores_of<1>(steps[0], panel);
+  if (count > kGroupsOfTile)
+    for (; panel < end; ++panel) scores_of<2, 1>(steps[0], panel);
+  for (; panel + 2 <= end; panel += 2) scores_of<1, 2>(steps[0], panel);
+  if (panel < end) scores_of<1, 1>(steps[0], panel);
   keep_order();
 }
 
 // out = out * rescale + the sums of a group's rows.
 template <int PANELS>
-void add_values(const FmhaStep& s, std::int64_t panel, const float (*sums)[2 * kFmhaPanel]) {
+void add_values(const FmhaStep& s, std::int64_t panel, const float (*sums)[PANELS * kFmhaPanel]) {
   for (int r = 0; r < s.rows; ++r) {
     const VecF factor = broadcast_f(s.rescale[r]);
     for (int i = 0; i < PANELS * kPanelVecs; ++i) {
@@ -121,9 +135,9 @@ void add_values(const FmhaStep& s, std::int64_t panel, const float (*sums)[2 * k
   }
 }
 
-template <int PANELS>
+template <int ROWS, int PANELS>
 void values_of(const FmhaStep* steps, int count, const Seen& seen, std::int64_t panel) {
-  alignas(64) float sums[kTileRows][2 * kFmhaPanel];
+  alignas(64) float sums[ROWS * kTileRows][PANELS * kFmhaPanel];
   const FmhaStep& s = steps[0];
   const std::int64_t begin = seen.first / 2, end = (seen.last + 1) / 2, panel_bytes = s.v_words * kPanelBytes;
   const auto* p = static_cast<const unsigned char*>(s.weights);
@@ -138,9 +152,9 @@ void values_of(const FmhaStep* steps, int count, const Seen& seen, std::int64_t 
       if (PANELS > 1) some_right.fill(right, first, last);
       left = some_left.words, right = some_right.words;
     }
-    add_chunk<PANELS>(p + i * 64, kFmhaStride * 2, left, right);
+    add_chunk<ROWS, PANELS>(p + i * 64, kFmhaStride * 2, left, right);
   }
-  store_sums<PANELS>(sums[0], sizeof sums[0]);
+  store_sums<ROWS, PANELS>(sums[0], sizeof sums[0]);
   keep_order();
   for (int i = 0; i < count; ++i) add_values<PANELS>(steps[i], panel, sums + i * kFmhaRows);
 }
@@ -158,9 +172,12 @@ void group_values(const FmhaStep* steps, int count) {
   const Seen seen = seen_of(steps, count);
   for (int i = 0; i < count; ++i) clear_weights(steps[i], seen);
   keep_order();
+  const std::int64_t panels = steps[0].v_panels;
   std::int64_t panel = 0;
-  for (; panel + 2 <= steps[0].v_panels; panel += 2) values_of<2>(steps, count, seen, panel);
-  if (panel < steps[0].v_panels) values_of<1>(steps, count, seen, panel);
+  if (count > kGroupsOfTile)
+    for (; panel < panels; ++panel) values_of<2, 1>(steps, count, seen, panel);
+  for (; panel + 2 <= panels; panel += 2) values_of<1, 2>(steps, count, seen, panel);
+  if (panel < panels) values_of<1, 1>(steps, count, seen, panel);
 }
 
 void begin_packed() {

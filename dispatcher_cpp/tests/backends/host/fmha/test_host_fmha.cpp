@@ -30,10 +30,11 @@ TEST(HostFmha, EveryTypeOfOperandsAndResult) {
 TEST(HostFmha, HeadDimsFromOneTo256) {
   const int dims[][2] = {{1, 1}, {3, 5}, {16, 33}, {31, 2}, {64, 64}, {72, 128}, {192, 128}, {256, 255}};
   for (const auto& dim : dims)
-    for (const DType type : {DType::fp32, DType::bf16}) {
-      SCOPED_TRACE(testing::Message() << dim[0] << " " << dim[1]);
-      expect_right(fmha_case(type, type, type, {}, fmha_shape(1, 1, 1, 9, 67, dim[0], dim[1])));
-    }
+    for (const DType type : {DType::fp32, DType::bf16})
+      for (const int heads_q : {1, 4}) {
+        SCOPED_TRACE(testing::Message() << dim[0] << " " << dim[1] << " heads " << heads_q);
+        expect_right(fmha_case(type, type, type, {}, fmha_shape(1, heads_q, 1, 9, 67, dim[0], dim[1])));
+      }
 }
 
 TEST(HostFmha, EveryNumberOfRowsAndOfColumnsOfATile) {
