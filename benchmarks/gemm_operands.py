@@ -58,10 +58,14 @@ class Operands:
         """Bytes of B and of its scales."""
         return int(self.b.nbytes + (self.scales[1].nbytes if self.scales else 0))
 
-    def ours(self, ours: Ours, strategy: Strategy = Strategy.ANY, *, packed: bool = False) -> tuple[Selected, Body]:
+    def ours(
+        self, ours: Ours, strategy: Strategy = Strategy.ANY, *, packed: bool = False, batch_invariant: bool = False
+    ) -> tuple[Selected, Body]:
         """What is selected, and it over all copies of B, which are packed ahead where that is asked for."""
         batch, m, n, k = self.product.sizes
-        problem = ours.library.problem(self.product.signature, m, n, k, batch=batch, strategy=strategy)
+        problem = ours.library.problem(
+            self.product.signature, m, n, k, batch=batch, strategy=strategy, batch_invariant=batch_invariant
+        )
         first = self.packed(ours) if packed else self.b
         weights = [first, *(first.copy() for _ in range(self.copies - 1))]
         ready = [ours.ready(problem, self._args(b, packed)) for b in weights]

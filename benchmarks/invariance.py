@@ -19,7 +19,7 @@ from support import Row, Run, main
 
 from ckgen.families.gemm.measured import GroupKey, TablePlan
 from ckgen.families.gemm.one_order import choice_of_ladder, order_in
-from ckgen.measure.timing import Body, Effort, interleaved
+from ckgen.measure.timing import Effort, interleaved
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs
@@ -103,10 +103,7 @@ def _bounds(unit: object, table: TablePlan, key: GroupKey) -> list[float]:
 
 def _ratio(run: Run, ours: Ours, text: str, sizes: tuple[int, int, int, int]) -> float:
     operands = Operands(Product(text, sizes))
-    bodies = {}
-    for wish in (False, True):
-        problem = ours.library.problem(text, *sizes[1:], batch_invariant=wish)
-        bodies[str(wish)] = Body((ours.ready(problem, operands._args(operands.b)).call,))
+    bodies = {str(wish): operands.ours(ours, batch_invariant=wish)[1] for wish in (False, True)}
     effort = Effort(seconds=0.0, least=1, most=1, sample=0.0) if run.quick else _EFFORT
     found = interleaved(bodies, effort)
     return found["True"].median / found["False"].median

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ckgen.learn.judge import across_counts
 from ckgen.learn.noise import again
 from ckgen.tune.journal import read_journals
 from commands import as_json
-from learn.learn_support import KERNELS, LAYERS, SIGNATURE, true_us, write_journal
+from learn.learn_support import KERNELS, LADDER, LAYERS, SIGNATURE, true_us, write_journal
 
 
 @pytest.fixture(scope="module")
@@ -110,16 +110,26 @@ def test_a_rule_is_of_the_product_that_all_was_measured_on(tmp_path: Path) -> No
     assert "sku" not in both and both["fitted"]["rows"] == 2 * document["fitted"]["rows"]
 
 
-def test_a_rule_has_no_answer_on_more_cores_than_were_timed(journal: Path) -> None:
-    document = run("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal))
+def test_a_rule_has_no_answer_beyond_what_was_timed(journal: Path) -> None:
+    document = run("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal), "--unsure", "1")
     rule = parse_rule(document, "x86_64_v4")
-    assert [rule.evaluate(4, 768, 384, cu_num=cores) is None for cores in (1, 2, 3)] == [False, False, True]
+    for cores, m, (n, k) in product((1, 2), LADDER, LAYERS):
+        assert rule.evaluate(m, n, k, cu_num=cores) is not None
+    beyond = (
+        (3, 1, 768, 384),
+        (2, 129, 768, 384),
+        (2, 1, 255, 384),
+        (2, 1, 4097, 384),
+        (2, 1, 768, 383),
+        (2, 1, 768, 3073),
+    )
+    for cores, m, n, k in beyond:
+        assert rule.evaluate(m, n, k, cu_num=cores) is None, (cores, m, n, k)
 
 
 def test_a_leaf_that_loses_too_much_has_no_answer(journal: Path) -> None:
-    words = ("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal), "--leaves", "2")
-    assert "null" not in json.dumps(run(*words, "--unsure", "1")["tree"]["then"])
-    assert run(*words, "--unsure", "0")["tree"] is None
+    words = ("fit", SIGNATURE, "--target", "x86_64_v4", "--journal", str(journal), "--leaves", "2", "--unsure", "0")
+    assert run(*words)["tree"] is None
 
 
 def test_what_is_fitted_on_some_cores_is_judged_on_others(tmp_path: Path) -> None:

@@ -50,10 +50,17 @@ def product_of(rows: Sequence[Example]) -> str:
 
 
 def _measured_only(learned: Fitted, rows: Sequence[Example]) -> Fitted:
-    """No answer on more cores than were timed: how their caches are shared is not known."""
-    most = max(one.asked.cu_num for one in rows)
+    """No answer for sizes beyond those that were timed, nor on more cores: how their caches are shared is not known."""
     tree = learned["tree"]
-    return learned if tree is None else {**learned, "tree": {"if": f"CUS <= {most}", "then": tree, "else": None}}
+    if tree is None:
+        return learned
+    asked = [one.asked for one in rows]
+    bounds = {"K": [one.k for one in asked], "N": [one.n for one in asked]}
+    for feature, sizes in bounds.items():
+        tree = {"if": f"{feature} < {min(sizes)}", "then": None, "else": tree}
+    for feature, sizes in {**bounds, "M": [one.m for one in asked], "CUS": [one.cu_num for one in asked]}.items():
+        tree = {"if": f"{feature} <= {max(sizes)}", "then": tree, "else": None}
+    return {**learned, "tree": tree}
 
 
 def archs_of(signature: str, arch: str) -> tuple[str, ...]:
