@@ -57,6 +57,19 @@ inline void wait(void* stream) {
   call("cuStreamSynchronize", stream);
 }
 
+/// A kernel of sweep.cu, compiled to that file.
+inline void* kernel_of(const std::string& cubin, const char* name) {
+  void *module = nullptr, *function = nullptr;
+  call("cuModuleLoad", &module, cubin.c_str());
+  call("cuModuleGetFunction", &function, module, name);
+  return function;
+}
+inline void launch(void* function, unsigned blocks, void** arguments, void* stream) {
+  constexpr unsigned kThreads = 512;
+  call("cuLaunchKernel", function, blocks, 1U, 1U, kThreads, 1U, 1U, 0U, stream, arguments,
+       static_cast<void**>(nullptr));
+}
+
 /// Events of one stream, and the microseconds between them.
 class Timer {
  public:
@@ -82,23 +95,20 @@ class Timer {
 /// while the next kernel runs. The kernel is that of sweep.cu.
 class Sweep {
  public:
-  explicit Sweep(const std::string& cubin) : memory_(allocate(kBytes)), sum_(allocate(256)) {
-    void* module = nullptr;
-    call("cuModuleLoad", &module, cubin.c_str());
-    call("cuModuleGetFunction", &function_, module, "sweep");
+  explicit Sweep(const std::string& cubin)
+      : memory_(allocate(kBytes)), sum_(allocate(256)), function_(kernel_of(cubin, "sweep")) {
     fill(memory_, 1, kBytes);
   }
   void operator()(void* stream, std::uint64_t count = kBytes / 16, unsigned blocks = 1056) {
     void* arguments[] = {&memory_, &count, &sum_};
-    call("cuLaunchKernel", function_, blocks, 1U, 1U, 512U, 1U, 1U, 0U, stream, static_cast<void**>(arguments),
-         static_cast<void**>(nullptr));
+    launch(function_, blocks, arguments, stream);
   }
 
  private:
   static constexpr std::size_t kBytes = 256U << 20;
   void* memory_;
   void* sum_;
-  void* function_ = nullptr;
+  void* function_;
 };
 
 /// Where two pieces of memory differ, by the kernel of sweep.cu.
@@ -110,18 +120,14 @@ class Differ {
   };
   static constexpr std::size_t kGrain = 16;
 
-  explicit Differ(const std::string& cubin) : found_(allocate(sizeof(Found))) {
-    void* module = nullptr;
-    call("cuModuleLoad", &module, cubin.c_str());
-    call("cuModuleGetFunction", &function_, module, "differ");
+  explicit Differ(const std::string& cubin) : found_(allocate(sizeof(Found))), function_(kernel_of(cubin, "differ")) {
     clear();
   }
   /// Adds what differs of so many bytes, a multiple of kGrain; in the order of the stream.
   void add(const void* a, const void* b, std::size_t bytes, void* stream) {
     std::uint64_t count = bytes / kGrain;
     void* arguments[] = {&a, &b, &count, &found_};
-    call("cuLaunchKernel", function_, 264U, 1U, 1U, 512U, 1U, 1U, 0U, stream, static_cast<void**>(arguments),
-         static_cast<void**>(nullptr));
+    launch(function_, 264, arguments, stream);
   }
   /// What was found since the last time, in units of kGrain bytes; waits for it.
   Found take() {
@@ -137,7 +143,7 @@ class Differ {
     to_device(found_, &none, sizeof none);
   }
   void* found_;
-  void* function_ = nullptr;
+  void* function_;
 };
 
 }  // namespace gpu

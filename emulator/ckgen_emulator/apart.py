@@ -14,10 +14,9 @@ from pathlib import Path
 
 from ckgen import paths
 from ckgen.fuzz.forks import serve
-from ckgen.fuzz.worker_process import WorkerProcess
+from ckgen.fuzz.worker_process import ONE_THREAD, WorkerProcess
 
 _READY, _DONE = "ready", "done\n"
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _ROOMS = (Path(__file__).resolve().parents[1], paths.package_dir().parent)
 _idle: dict[tuple[int, str], list[WorkerProcess]] = {}
 """By process and module, those that run nothing: what they have imported serves the next work too."""
@@ -46,7 +45,7 @@ def _process(module: str) -> Iterator[WorkerProcess]:
     try:
         process = idle.pop()
     except IndexError:
-        process = WorkerProcess(module, (), _READY, {**_ONE_THREAD, "PYTHONPATH": python_path()})
+        process = WorkerProcess(module, (), _READY, {**ONE_THREAD, "PYTHONPATH": python_path()})
         atexit.register(process.close)
     yield process
     idle.append(process)

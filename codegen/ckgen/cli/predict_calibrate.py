@@ -72,18 +72,17 @@ def _timed(
     from ckgen.predict.calibrate import Timed
     from ckgen.predict.cpu_time import cpu_counts
     from ckgen.specs.archs import load_archs
-    from ckgen.tune.known import Known
-    from ckgen.tune.losses import pooled
+    from ckgen.tune.known import known_by_code
+    from ckgen.tune.losses import halves
     from ckgen.tune.search import NAMES
 
     archs = load_archs()
     chips: dict[str, Chip] = {}
     last: dict[tuple[str, str], dict[tuple[str, str], Timed]] = defaultdict(dict)
     codes: dict[tuple[str, str], str] = {}
-    known = {code: Known(code, NAMES, contents.records) for code in dict.fromkeys(one.code for one in contents.records)}
+    known = known_by_code(contents.records, NAMES)
     for code, problem in dict.fromkeys((one.code, one.problem) for one in contents.records):
-        case, turns = parse_case(problem), known[code].turns(problem)
-        odd, even = pooled(turns[::2]), pooled(turns[1::2])
+        case, times = parse_case(problem), halves(known[code].turns(problem))
         for candidate, one in known[code].best(problem).items():
             kernel = named(candidate.instance)
             if one.runs < _RUNS or one.spread > spread or kernel is None or str(kernel.signature.op) != "gemm":
@@ -94,10 +93,10 @@ def _timed(
             counts = cpu_counts(signature, kernel.config, shape, chip)
             if counts is not None:
                 at = (case.target, case.signature)
-                both = candidate in odd and candidate in even
-                halves = (odd[candidate].median_us, even[candidate].median_us) if both else None
+                in_both = candidate in times.odd and candidate in times.even
+                by_halves = (times.odd[candidate], times.even[candidate]) if in_both else None
                 layer = (case.n, case.k)
-                timed = Timed(problem, layer, candidate.instance, counts, one.median_us, halves)
+                timed = Timed(problem, layer, candidate.instance, counts, one.median_us, by_halves)
                 last[at][problem, candidate.instance] = timed
                 codes[at] = code
     return {at: (chips[at[0]], list(of.values()), codes[at]) for at, of in last.items()}

@@ -9,10 +9,9 @@ from ckgen.fuzz.case import Case
 from ckgen.fuzz.outcome import CaseFailure, FailureKind, Outcome
 from ckgen.fuzz.prepare import Inputs
 from ckgen.fuzz.worker import READY, VERBOSE
-from ckgen.fuzz.worker_process import WorkerProcess
+from ckgen.fuzz.worker_process import ONE_THREAD, WorkerProcess
 
 _SECONDS = 60.0
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Child(WorkerProcess):
@@ -22,7 +21,7 @@ class Child(WorkerProcess):
         self, library: Path, name: str, inputs: Inputs, seconds: float = _SECONDS, *, verbose: bool = False
     ) -> None:
         words = (str(library), name, str(inputs.tables), *([VERBOSE] if verbose else []), *inputs.ops)
-        super().__init__("ckgen.fuzz.worker", words, READY, _ONE_THREAD)
+        super().__init__("ckgen.fuzz.worker", words, READY, ONE_THREAD)
         self._seconds = seconds
 
     def ask(self, case: Case) -> Outcome:

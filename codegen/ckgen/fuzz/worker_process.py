@@ -23,6 +23,8 @@ from ckgen.fuzz.forks import NUMBER
 from ckgen.model.errors import CkgenError
 
 START_SECONDS = 120.0
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables of a process whose libraries start no threads."""
 _LAST = 300
 _PATIENCE = 10
 

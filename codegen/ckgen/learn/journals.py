@@ -17,8 +17,8 @@ from ckgen.measure.model import Candidate, Measured
 from ckgen.model.halves import Halves
 from ckgen.model.target import Target
 from ckgen.tune.journal import Contents
-from ckgen.tune.known import Known
-from ckgen.tune.losses import Turn, losses, pooled
+from ckgen.tune.known import known_by_code
+from ckgen.tune.losses import Turn, halves, losses
 from ckgen.tune.search import NAMES
 from ckgen.tune.ties import standard_error
 
@@ -35,7 +35,7 @@ def examples_of_journals(contents: Contents, signature: str, arch: str) -> tuple
     A problem that fewer than two candidates were timed for teaches nothing and is left out. Of one that was timed
     again, on another device or by another library, each time counts as an example.
     """
-    known = {code: Known(code, NAMES, contents.records) for code in dict.fromkeys(one.code for one in contents.records)}
+    known = known_by_code(contents.records, NAMES)
     problems = dict.fromkeys((one.code, one.problem) for one in contents.records)
     selected = {(one.code, one.problem): one.selected for one in contents.asked}
     devices = {header.code: header.environment.device for header in contents.headers}
@@ -64,12 +64,9 @@ def _example(
     winner = min(costs, key=lambda leaf: (costs[leaf].us, leaf))
     asked = Asked(case.m, case.n, case.k, case.m, target.cu_num)
     taken = leaf_of(selected) if selected is not None else None
-    halves = Halves(_times_of(turns[::2]), _times_of(turns[1::2]))
-    return Example(asked, case.entries, winner, costs[winner].us, device, costs, taken, target.sku, halves)
-
-
-def _times_of(turns: Sequence[Turn]) -> Mapping[Leaf, float]:
-    return {leaf_of(one): measured.median_us for one, measured in pooled(turns).items()}
+    times = halves(turns)
+    by_leaf = Halves(*({leaf_of(one): us for one, us in half.items()} for half in (times.odd, times.even)))
+    return Example(asked, case.entries, winner, costs[winner].us, device, costs, taken, target.sku, by_leaf)
 
 
 def _errors_between(turns: Sequence[Turn]) -> Mapping[Candidate, float]:

@@ -11,7 +11,7 @@ from ckgen.fuzz.decision import target_named
 from ckgen.model.target import Target
 from ckgen.model.tuned_row import Shape
 from ckgen.tune.journal import Contents
-from ckgen.tune.known import Known
+from ckgen.tune.known import known_by_code
 from ckgen.tune.search import NAMES
 
 
@@ -31,8 +31,7 @@ def times_of_losers(
         if case.signature == name and target_named(case.target) == target
     }
     found: dict[Shape, dict[tuple[str, int], float]] = defaultdict(dict)
-    for code in dict.fromkeys(one.code for one in contents.records):
-        known = Known(code, NAMES, contents.records)
+    for known in known_by_code(contents.records, NAMES).values():
         for problem, shape in shapes.items():
             for candidate, measured in known.best(problem).items():
                 found[shape][candidate.instance, max(candidate.k_batch, 1)] = measured.median_us

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
-from math import exp, log
+from math import log
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from ckgen.families.gemm.predicted.chip import Chip
@@ -110,8 +111,8 @@ def regret(timed: Sequence[Timed], chip: Chip, best_of: int = 1) -> Regret:
     lost.sort()
     errors.sort()
     p95 = lost[min(len(lost) * 95 // 100, len(lost) - 1)]
-    floor = _geomean(floors) if floors else None
-    return Regret(len(lost), _geomean(lost), p95, lost[-1], errors[len(errors) // 2], floor)
+    floor = geometric_mean(floors) if floors else None
+    return Regret(len(lost), geometric_mean(lost), p95, lost[-1], errors[len(errors) // 2], floor)
 
 
 def _lost(asked: Sequence[Timed], best_of: int) -> float:
@@ -124,10 +125,6 @@ def _lost(asked: Sequence[Timed], best_of: int) -> float:
 def _halves(every: Iterable[Timed]) -> Halves[str]:
     split = {one.kernel: one.halves for one in every if one.halves is not None}
     return Halves(*({kernel: times[index] for kernel, times in split.items()} for index in (0, 1)))
-
-
-def _geomean(values: Sequence[float]) -> float:
-    return exp(sum(map(log, values)) / len(values))
 
 
 def document(found: Sequence[Calibrated]) -> dict[str, Any]:

@@ -138,10 +138,9 @@ def cpu_counts(signature: GemmSignature, config: Config, shape: Shape, chip: Chi
 
 
 def _has_tiles(signature: GemmSignature, config: HostConfig, chip: Chip) -> bool:
-    """Whether kernels of that many rows multiply by AMX's tiles: they alone have whole tiles."""
+    """Whether AMX's tiles multiply operands of that type."""
     has = {DType.BF16: "amx_bf16", DType.INT8: "amx_int8"}.get(signature.a)
-    is_there = chip.arch.cpu is not None and has in chip.arch.cpu.capabilities
-    return is_there and config.mr % _TILE == 0 and config.nr % _TILE == 0
+    return config.has_tiles and chip.arch.cpu is not None and has in chip.arch.cpu.capabilities
 
 
 def _packed_together(signature: GemmSignature, chip: Chip) -> int:

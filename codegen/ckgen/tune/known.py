@@ -54,5 +54,11 @@ class Known:
         return timed | pooled(self.turns(problem))
 
 
+def known_by_code(records: Sequence[Record], rungs: Iterable[str]) -> dict[str, Known]:
+    """Measurements of journals, by the code that they are of."""
+    every = tuple(rungs)
+    return {code: Known(code, every, records) for code in dict.fromkeys(one.code for one in records)}
+
+
 def _is_timed(one: Measured) -> bool:
     return one.status is MeasureStatus.OK

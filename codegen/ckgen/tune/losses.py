@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement
 from statistics import median
 
 from ckgen.measure.model import Candidate, Measured
+from ckgen.model.halves import Halves
 
 Turn = Mapping[Candidate, Measured]
 """Candidates that were timed together."""
@@ -112,6 +113,12 @@ def location(values: Sequence[Apart]) -> float:
         if below > half:
             return mean
     return means[-1][0]
+
+
+def halves(turns: Sequence[Turn]) -> Halves[Candidate]:
+    """Microseconds by the odd turns and by the even ones, each pooled; of one turn the even half is empty."""
+    odd, even = pooled(turns[::2]), pooled(turns[1::2])
+    return Halves(*({one: had.median_us for one, had in half.items()} for half in (odd, even)))
 
 
 def pooled(turns: Sequence[Turn]) -> dict[Candidate, Measured]:
