@@ -86,7 +86,9 @@ for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8
 done
 
 echo "the same bytes"
-for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale); do
+for signature in $(those_of gemm_bf16_rcr ${fp8}_rowwise ${fp8}_per_tensor ${fp8}_blockscale gemm_int8_bf16_rcr_rowwise \
+  gemm_int8_int32_rcr grouped_gemm_bf16_rcr grouped_${fp8}_rowwise grouped_${fp8}_blockscale \
+  grouped_gemm_int8_bf16_rcr_rowwise); do
   timeout 60 "$app" repeat "$signature" "$work/sweep.cubin" 0.05 > "$found/repeat_$signature.txt" 2>&1 || status=1
 done
 

@@ -36,7 +36,7 @@ int main(int count, char** words) {
   const auto answers = static_cast<std::uint32_t>(count > 5 ? std::atoi(words[5]) : 0);
   if (mode == "table" && count > 3 && is_grouped) return table_groups(context, *signature, words[3], rounds);
   if (mode == "table" && count > 3) return table(context, *signature, words[3], rounds, answers);
-  if (mode == "repeat" && count > 3 && !is_grouped)
+  if (mode == "repeat" && count > 3)
     return repeat(context, *signature, words[3], count > 4 ? std::atof(words[4]) : 0.2);
   if (mode == "invariance" && count > 3) return invariance(context, *signature, words[3], rounds);
   std::fprintf(stderr,

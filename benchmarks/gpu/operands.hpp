@@ -26,6 +26,11 @@ struct Shape {
   std::int64_t ahead_of_a_scale = 0;
 };
 
+struct Memory {
+  void* at;
+  std::size_t bytes;
+};
+
 /// Integers from -2 to 2, whose sums every accumulator holds, and powers of two as scales: C is exact but for its own
 /// rounding, and that of ops that are. Or of a normal distribution, with any scales around 1.
 enum class Data { integers, normal };
@@ -89,6 +94,8 @@ class Operands {
   const Shape& shape() const { return shape_; }
   const std::vector<float>& a_scales() const { return a_scales_; }
   void poison() { gpu::fill(device_c_, poison_byte(), room_); }
+  /// All of C, from its first element on.
+  std::vector<Memory> results() const { return {{static_cast<char*>(device_c_) + kGuard, room_ - 2 * kGuard}}; }
 
   /// What is wrong with C; empty where every element that was looked at is right, and no byte around it was written.
   std::string wrong() {
