@@ -75,7 +75,9 @@ Status check_args(const Problem& problem, const GemmArgs& args) noexcept {
         static_cast<long long>(args.batch), static_cast<long long>(problem.m()), static_cast<long long>(problem.n()),
         static_cast<long long>(problem.k()), static_cast<long long>(problem.batch()));
   if (args.a_scale_stride != 0)
-    return Status::error(StatusCode::invalid_argument, "a_scale_stride is of groups, and this is one GEMM");
+    return Status::error(
+        StatusCode::invalid_argument,
+        "a_scale_stride is of groups, and this is one GEMM: run it as one group, or copy a_scale without gaps");
   return check_operands(problem.signature(), args);
 }
 

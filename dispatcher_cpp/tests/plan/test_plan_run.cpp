@@ -106,7 +106,8 @@ TEST_F(Run, ArgumentsThatDoNotFitAreRefusedByName) {
   };
   EXPECT_EQ(refusal([](GemmArgs& x) { x.a = nullptr; }), "A is null");
   EXPECT_EQ(refusal([](GemmArgs& x) { x.c = nullptr; }), "C is null");
-  EXPECT_EQ(refusal([](GemmArgs& x) { x.a_scale_stride = 9; }), "a_scale_stride is of groups, and this is one GEMM");
+  EXPECT_EQ(refusal([](GemmArgs& x) { x.a_scale_stride = 9; }),
+            "a_scale_stride is of groups, and this is one GEMM: run it as one group, or copy a_scale without gaps");
   EXPECT_EQ(refusal([](GemmArgs& x) { x.lda = 39; }), "the leading dimension of A = 39 is below 40");
   EXPECT_EQ(refusal([](GemmArgs& x) { x.ldc = -1; }), "the leading dimension of C = -1 is below 6");
   EXPECT_EQ(refusal([](GemmArgs& x) { x.ldb = std::numeric_limits<std::int64_t>::max(); }),
