@@ -53,6 +53,25 @@ def test_the_address_is_what_the_owner_says(stream: Any) -> None:
     assert stream_address(stream) == 0x2000
 
 
+def test_a_stream_of_torch_is_asked_in_full_once_and_for_its_address_in_each_call() -> None:
+    class Stream(Owning):
+        __module__ = "torch.cuda.streams"
+        asked = 0
+
+        @property
+        def cuda_stream(self) -> int:
+            return int(self._said[1])
+
+        def __cuda_stream__(self) -> tuple[int, Any]:
+            type(self).asked += 1
+            return super().__cuda_stream__()
+
+    with pytest.raises(StreamMismatch, match="has version 1, and version 0 is read"):
+        stream_address(Stream(0x2000, version=1))
+    assert [stream_address(Stream(address)) for address in (0x2000, 0x3000, 0)] == [0x2000, 0x3000, 0]
+    assert Stream.asked == 2
+
+
 @pytest.mark.parametrize("address", [0, 1, 2])
 def test_the_driver_s_own_streams_need_no_owner(address: int) -> None:
     assert stream_address(address) == address

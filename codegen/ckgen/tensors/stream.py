@@ -11,6 +11,10 @@ from ckgen.tensors.view import Place, PlaceKind, TensorView
 _PROTOCOL_VERSION = 0  # of __cuda_stream__
 _OF_THE_DRIVER = range(3)
 """The default stream, the legacy one and the thread's, of CUDA and of HIP. None of them is ever destroyed."""
+_NEVER_CLOSED = "torch.cuda.streams"
+"""The module of torch's streams, which nobody closes."""
+_known: set[type] = set()
+"""Types of that module that were asked in full once: their address alone is read from then on."""
 
 
 def stream_address(stream: Any) -> int:
@@ -20,6 +24,9 @@ def stream_address(stream: Any) -> int:
     stream which is gone. A driver cannot be asked, as it reads what lies there. Who calls keeps the object until its
     launch has returned; nothing of a launch needs the stream later.
     """
+    if type(stream) in _known:
+        known: int = stream.cuda_stream
+        return known
     if isinstance(stream, int):
         if stream in _OF_THE_DRIVER and not isinstance(stream, bool):
             return stream
@@ -42,6 +49,8 @@ def stream_address(stream: Any) -> int:
         raise StreamMismatch(f"stream is {stream!r}: give a stream of torch or CuPy, or an object with __cuda_stream__")
     if _is_closed(stream, address):
         raise StreamMismatch(f"stream is a {type(stream).__name__} that was closed: give one that is open")
+    if type(stream).__module__ == _NEVER_CLOSED and hasattr(stream, "cuda_stream"):
+        _known.add(type(stream))
     return address
 
 
