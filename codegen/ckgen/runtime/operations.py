@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ckgen.model.errors import UsageError
 from ckgen.runtime.dispatcher import Choice
+from ckgen.runtime.gemm_words import PLAIN, GemmWords, gemm_words
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import Options, RuntimeLibrary
 from ckgen.runtime.session import Session, sequence_of
@@ -95,21 +96,9 @@ class Library(Session):
         b_scale: Any = None,
         bias: Any = None,
         d: Sequence[Any] = _NOTHING,
-        epilogue: Sequence[str] = (),
-        alpha: float = 1.0,
-        dtype: Any = None,
-        quant: str | None = None,
-        preshuffled: bool = False,
-        mx_scale_shuffled: bool = False,
-        signature: str | None = None,
         stream: Any = None,
         workspace: Any = None,
-        deterministic: bool = False,
-        batch_invariant: bool = False,
-        num_threads: int = 0,
-        strategy: str = "any",
-        instance: str | None = None,
-        k_batch: int = 1,
+        **words: Unpack[GemmWords],
     ) -> Any:
         """out = epilogue(a @ b), with scales and bias as ckgen/gemm_types.hpp says.
 
@@ -121,10 +110,7 @@ class Library(Session):
         [M, ceil(K/32)] and [N, ceil(K/32)]. bias: fp32 [N]. d: up to two tensors [M, N] or [N] of out's type, taken by
         the steps `add` and `mul` of `epilogue`; others are relu, gelu, silu and scale, by alpha.
         """
-        said = (
-            "gemm", signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled,
-            deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
-        )  # fmt: skip
+        said = gemm_words(**words) if words else PLAIN
         first, second = _NO_STEPS if d is _NOTHING else _of_steps(d)
         return self.invoke(said, (out,), (a, b, a_scale, b_scale, bias, first, second, workspace), stream)[0]
 

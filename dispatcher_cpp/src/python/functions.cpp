@@ -141,6 +141,7 @@ bool run(const Site& site, Tensors& tensors, void* stream) noexcept {
 /// Whether two tuples are of the very same objects, as words, None and defaults of arguments are in each call. No says
 /// nothing.
 bool is_same(PyObject* said, PyObject* other) noexcept {
+  if (said == other) return true;
   const Py_ssize_t count = PyTuple_Size(said);
   if (PyTuple_Size(other) != count) return false;
   for (Py_ssize_t i = 0; i < count; ++i)
