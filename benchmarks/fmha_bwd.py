@@ -34,7 +34,7 @@ class Operands:
         self.q, self.k, self.v, self.dout = (numbers(dtype, *sizes).copy() for _ in range(4))
         random = np.random.default_rng(1)
         for array in (self.q, self.k, self.v, self.dout):
-            array[...] = encode(random.standard_normal(sizes, np.float32), dtype)
+            array[...] = encode(random.standard_normal(sizes), dtype)
         self.o, self.lse = numbers(dtype, *sizes).copy(), np.full(sizes[:3], np.log(x.keys), np.float32)
         self.dq, self.dk, self.dv = (np.zeros_like(self.q) for _ in range(3))
         if peers.torch() is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,7 @@ class Operands:
         """scaled_dot_product_attention by each backend; query heads of a KV head also as rows of one, and other layouts
         than by heads also copied ahead into that one, which torch reads fastest.
         """
-        x, found = self.attention, {}
+        x, found = self.attention, dict[str, Offer]()
         scores_are_few = x.queries == x.keys <= _MATH_LENGTH
         backends = {"flash": "FLASH_ATTENTION"} | ({"math": "MATH"} if scores_are_few else {})
         for name, word in backends.items():
@@ -164,12 +165,12 @@ class Operands:
                 for copied in (False, True) if x.layout != "heads" else (False,):
                     way = _Way(word, as_rows, copied)
                     words = [f"torch sdpa, {name}", *way.words(is_paged=x.page_size > 0)]
-                    found |= peers.offered(", ".join(words), lambda way=way: self._sdpa(way))
+                    found |= peers.offered(", ".join(words), partial(self._sdpa, way))
         return found
 
-    def _sdpa(self, way: _Way) -> Callable[[], object]:
+    def _sdpa(self, way: _Way) -> Callable[[], Any]:
         torch, (q, k, v) = peers.torch(), self.tensors()
-        attention, more = torch.nn.functional.scaled_dot_product_attention, {}
+        attention, more = torch.nn.functional.scaled_dot_product_attention, dict[str, Any]()
         causal = self.attention.parsed.traits.masked and self.attention.queries > 1
         if way.copied:
             q, k, v = (one.contiguous() for one in (q, k, v))
@@ -184,7 +185,7 @@ class Operands:
             more["is_causal"] = True
         chosen = [getattr(torch.nn.attention.SDPBackend, way.backend)]
 
-        def call() -> object:
+        def call() -> Any:
             with torch.nn.attention.sdpa_kernel(chosen):
                 return attention(q, k, v, **more)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,7 +68,7 @@ PROBLEMS = [
 def theirs(problem: Problem, operands: FmhaOperands, dtype: torch.dtype) -> np.ndarray:
     """PyTorch's O, [batch, seqlen_q, heads_q, hdim_v]."""
     q, k, v = (torch.from_numpy(x.transpose(0, 2, 1, 3).copy()).to(dtype) for x in (operands.q, operands.k, operands.v))
-    shape, more = operands.shape, {}
+    shape, more = operands.shape, dict[str, Any]()
     if problem.mask == "topleft" and operands.bias is None:
         more["is_causal"] = True
     elif problem.mask != "none" or operands.bias is not None:

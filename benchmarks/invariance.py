@@ -19,7 +19,8 @@ from support import Row, Run, main
 
 from ckgen.families.gemm.measured import GroupKey, TablePlan
 from ckgen.families.gemm.one_order import choice_of_ladder, order_in
-from ckgen.measure.timing import Effort, interleaved
+from ckgen.measure.model import Effort
+from ckgen.measure.timing import interleaved
 from ckgen.plan.model import GenerationPlan
 from ckgen.plan.planner import make_plan
 from ckgen.specs.archs import load_archs

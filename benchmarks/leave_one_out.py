@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ours import SHIPPED
+from ours import SHIPPED, TARGETS
 from support import Row, Run, main
 
 from ckgen.families.common.policy import near_gap
@@ -62,7 +62,7 @@ def rows(run: Run) -> Iterator[Row]:
         for band, (kept, total) in bands.items():
             name = f"{module}-{words[band]}"
             if total and run.wants(name):
-                shape = f"{total:,} rows of {', '.join(map(str, SHIPPED.targets))}"
+                shape = f"{total:,} rows of {', '.join(map(str, TARGETS))}"
                 yield run.counted(name, f"{module}, {band}", shape, "share", kept / total)
 
 

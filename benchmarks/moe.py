@@ -7,6 +7,7 @@ ahead. `grouped_mm` sorts the tokens by expert and multiplies all of them at onc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,10 @@ SIGNATURE = "moe_bf16_rcr_layer_gated_epi_silu"
 ROUTING, MODEL, INTER = Routing(32, 4), 2048, 768
 TOKENS = (8, 64, 128)
 _EFFORT = Effort(seconds=8.0)
+
+
+def _packed_linear(product: Callable[..., Any], weight: Any, x: Any) -> Any:
+    return product(x, weight, None, "none", [], "")
 
 
 class Layer:
@@ -70,8 +75,7 @@ class Layer:
     def plain(self) -> Callable[[], Any]:
         """The loop with weights as they are."""
         linear, (_, w1, w2, _, _) = peers.torch().nn.functional.linear, self.tensors()
-        first, second = ([lambda x, w=w: linear(x, w) for w in ws] for ws in (w1, w2))
-        return self.loop((first, second))
+        return self.loop(([partial(linear, weight=w) for w in w1], [partial(linear, weight=w) for w in w2]))
 
     def packed(self) -> Callable[[], Any]:
         """The loop with weights packed for as many rows as an expert has in the mean."""
@@ -80,7 +84,7 @@ class Layer:
 
         def linears(weights: Any) -> list[Callable[[Any], Any]]:
             made = [ops._reorder_linear_weight(w, mean) for w in weights]
-            return [lambda x, w=w: ops._linear_pointwise(x, w, None, "none", [], "") for w in made]
+            return [partial(_packed_linear, ops._linear_pointwise, w) for w in made]
 
         return self.loop((linears(w1), linears(w2)))
 

@@ -22,15 +22,16 @@ from ckgen.model.target import Target
 from ckgen.plan.options import PlanOptions
 from ckgen.plan.planner import make_plan
 from ckgen.runtime import Dispatcher, Options, ProblemStruct
-from ckgen.runtime.dispatcher import Args
+from ckgen.runtime.functions import Args
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import own_cpu
 from cpp_build import SYSTEM_LIBRARIES, dispatcher_archive
 from runtime_build import load_generated
 
 LINE = 64
+TARGETS = (Target("gfx942", 80), Target("gfx942", 304), Target("gfx950", 256))
 SHIPPED = PlanOptions(
-    targets=(Target("gfx942", 80), Target("gfx942", 304), Target("gfx950", 256)),
+    targets=TARGETS,
     tuning=(paths.tuning_dir() / "aiter",),
 )
 """All shipped tables, for the targets that they have many rows of."""
@@ -76,7 +77,7 @@ def numbers(dtype: DType, *sizes: int) -> npt.NDArray[Any]:
     part = min(whole, _PART)
     if dtype is DType.FP4:
         return np.resize(source.integers(0, 256, part, np.uint8), (*sizes[:-1], sizes[-1] // 2))
-    values = source.integers(-9, 10, part) if dtype is DType.INT8 else source.standard_normal(part)
+    values = source.integers(-9, 10, part).astype(np.float64) if dtype is DType.INT8 else source.standard_normal(part)
     return np.resize(encode(values, dtype), sizes)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from functools import partial
 
 from gemm_operands import Operands, Product
 from ours import Ours, address, own_library
@@ -43,7 +44,7 @@ def compared(run: Run) -> Iterator[Row]:
             packed = operands.packed(ours)
             whole = packed.nbytes // _MIB * _MIB
             at, count = ctypes.c_void_p(address(packed)), ctypes.c_int64(whole)
-            reader = {"a loop that only reads": Body((lambda at=at, count=count: library.bench_read(at, count),))}
+            reader = {"a loop that only reads": Body((partial(library.bench_read, at, count),))}
             title = f"prepacked product against reading, {text}"
             size = f"{shape}, {whole / 1e6:.0f} MB"
             yield run.measure(f"{name}-read", title, size, body, reader, kernel=selected.kernel)

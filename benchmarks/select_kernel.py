@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator
 
 from lookup import WAYS
-from ours import SHIPPED, lines_of, program_over
+from ours import SHIPPED, TARGETS, lines_of, program_over
 from support import Row, Run, main
 
 from ckgen.measure.timing import Sample
@@ -28,7 +28,7 @@ def rows(run: Run) -> Iterator[Row]:
     program = program_over(run, SHIPPED, "select.cpp")
     found: dict[tuple[str, str], dict[str, Sample]] = {}
     counts, allocations = {}, 0
-    for module, tier, way, queries, made, *ns in lines_of(program, 1 if run.quick else _ROUNDS, *SHIPPED.targets):
+    for module, tier, way, queries, made, *ns in lines_of(program, 1 if run.quick else _ROUNDS, *TARGETS):
         found.setdefault((tier, module), {})[way] = Sample(tuple(float(one) * 1e-9 for one in ns))
         counts[tier, module] = int(queries)
         allocations += int(made) if way == "ckgen" else 0

@@ -140,7 +140,7 @@ def groups(lib: ckgen.Library, comparison: Comparison, count: int, rows: int, n:
     c, d = results(m, n)
     numbers = torch.arange(count, device="cuda", dtype=torch.int32).repeat_interleave(rows)
     each_b = [one.t() for one in b]
-    given = {"a_scale": list(of_a.split(rows)), "b_scale": list(of_b), "out": list(c.split(rows))}
+    given: dict[str, Any] = {"a_scale": list(of_a.split(rows)), "b_scale": list(of_b), "out": list(c.split(rows))}
     comparison.compare(
         f"{count}*{rows}x{n}x{k}",
         lambda: lib.grouped(list(a.split(rows)), each_b, **given),

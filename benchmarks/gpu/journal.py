@@ -44,8 +44,8 @@ def times_of(table: Path, target: Target) -> dict[str, dict[str, float]]:
     with table.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             if OWN in row["kernel"]:
-                sizes = {name: int(row[name]) for name in ("m", "n", "k")}
-                problem = Case(row["signature"], str(target), **sizes).text()
+                m, n, k = (int(row[name]) for name in ("m", "n", "k"))
+                problem = Case(row["signature"], str(target), m=m, n=n, k=k).text()
                 found[problem][row["kernel"]] = float(row["us"])
     return found
 

@@ -4,7 +4,6 @@ From Python, `ckgen.jit(...)` builds a library and `ckgen.load(...)` loads one; 
 operations take tensors. What is named here is imported when it is first used.
 """
 
-# ruff: noqa: F401
 from __future__ import annotations
 
 from importlib import import_module
@@ -71,7 +70,13 @@ _HOMES = {
 }
 """Where each name is from."""
 
-__all__ = ["__version__", "load", *_HOMES]
+__all__ = [
+    "CkgenError", "FmhaBuilder", "FmhaProblem", "FmhaShape", "GroupSize", "Groups", "InternalFailure",
+    "InvalidArgument", "JitDisabled", "JitFailure", "Kernel", "Library", "NoDevice", "Options", "RoutedSizes",
+    "Routing", "RuntimeFailure", "Shape", "TensorError", "TensorView", "Unsupported", "UsageError", "__version__",
+    "dequantize", "jit", "kernels", "load", "pack_4bit", "preshuffle_b", "quantize", "shuffle_mx_scale",
+    "unpack_4bit", "unpreshuffle_b", "unshuffle_mx_scale",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

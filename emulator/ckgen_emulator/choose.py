@@ -73,7 +73,6 @@ def choose_instance(
         kernel_sets=place.kernel_sets,
         backends=frozenset(str(backend) for backend in BACKENDS),
         every_count=True,
-        only_asked=True,
     )
     options, spaces = with_spaces(options, kernel_filter)
     file = cache / "plans" / f"{plan_digest(options, kernel_filter)}.kernel"

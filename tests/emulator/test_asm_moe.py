@@ -46,7 +46,7 @@ def instance_of(kernel: AsmMoeKernel, arch: str, activation: EpilogueOp = Epilog
 def library(instance: Instance, arch: str, folder: Path) -> Path:
     """The host unit, which is C++ without HIP, as a library."""
     unit = folder / "unit.cpp"
-    unit.write_text(render_device_unit(asm_moe.host_unit(instance, {arch: asm_moe.all_variants(instance)})))
+    unit.write_text(render_device_unit(asm_moe.host_unit(instance, {arch: asm_moe.KIND.all_variants(instance)})))
     return link(unit, prepare_symbol(instance.id), instance.signature, arch, folder)
 
 

@@ -120,9 +120,9 @@ def test_rules_refuse_other_archs_and_signatures() -> None:
 
 def test_units_say_what_is_taken_and_how_it_is_called() -> None:
     made = instance(BF16)
-    variants = asm.all_variants(made)
-    assert [asm.symbol(made, variant) for variant in variants] == [BF16]
-    lines = render_device_unit(asm.device_unit(made, variants)).splitlines()
+    variants = asm.KIND.all_variants(made)
+    assert [asm.KIND.symbol(made, variant) for variant in variants] == [BF16]
+    lines = render_device_unit(asm.KIND.device_unit(made, variants)).splitlines()
     assert [line.split()[0] for line in lines if not line.startswith("#")] == ["gfx942", "gfx950"]
     text = render_device_unit(asm.host_unit(made, {"gfx942": variants}))
     assert '#include "backends/asm/bf16gemm.hpp"' in text and "48, 64, 256, true" in text
@@ -140,6 +140,6 @@ def test_units_say_what_is_taken_and_how_it_is_called() -> None:
 )
 def test_the_machine_code_must_be_the_signature_s(symbol: str, arch: str, steps: dict[str, int]) -> None:
     made = instance(symbol)
-    demands = asm.expected(made, arch, asm.all_variants(made)[0])
+    demands = asm.expected(made, arch, asm.KIND.all_variants(made)[0])
     assert {name: count for name, count in demands.steps if name in steps} == steps
     assert demands.scratch_bytes == demands.spills == 0

@@ -185,7 +185,7 @@ def test_a_missing_gfx_is_filled_only_when_one_arch_can_be_meant(
 ) -> None:
     line = row(16, cu_num=cu_num).removeprefix("gfx942,")
     table = write_table(tmp_path / "a8w8_blockscale.csv", [line], HEADER_WITHOUT_GFX)
-    assert reasons(plan_of(table, targets=targets, assume_gfx=assumed)) == [fate]
+    assert reasons(plan_of(table, targets=targets, assume_gfx=assumed, every_row=True)) == [fate]
 
 
 def test_a_signature_glob_keeps_one_output_type_of_a_row(tmp_path: Path) -> None:

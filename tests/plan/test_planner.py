@@ -61,7 +61,7 @@ def test_external_rows_of_the_real_tables_by_library() -> None:
 
 def test_the_union_over_targets_is_the_sum_of_single_target_runs() -> None:
     union = real_plan()
-    singles = [plan_of(REAL_TABLES, targets=(target,), only_asked=True) for target in REAL_TARGETS]
+    singles = [plan_of(REAL_TABLES, targets=(target,)) for target in REAL_TARGETS]
     assert union.selected == {
         target: single.selected[target] for target, single in zip(REAL_TARGETS, singles, strict=True)
     }
@@ -76,7 +76,7 @@ def test_the_union_over_targets_is_the_sum_of_single_target_runs() -> None:
 
 
 def test_rows_of_other_archs_are_counted_where_only_answers_are_asked() -> None:
-    whole, asked = (plan_of(REAL_TABLES, targets=(GFX950,), only_asked=only_asked) for only_asked in (False, True))
+    whole, asked = (plan_of(REAL_TABLES, targets=(GFX950,), every_row=every_row) for every_row in (True, False))
     assert 0 < len(asked.fates) < len(whole.fates)
     assert (asked.units, asked.reports, asked.selected) == (whole.units, whole.reports, whole.selected)
 

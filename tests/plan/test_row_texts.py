@@ -47,7 +47,7 @@ def layers(tmp_path: Path) -> tuple[Path, Path]:
 def test_fates_and_findings(
     strict: bool, layers: tuple[Path, Path], tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
-    plan = plan_of(*layers, targets=(GFX942, GFX942_80), strict=strict, strict_layers=strict)
+    plan = plan_of(*layers, targets=(GFX942, GFX942_80), strict=strict, strict_layers=strict, every_row=True)
     golden(f"plan/rows{'_strict' if strict else ''}.txt", said(plan, tmp_path))
 
 
@@ -74,7 +74,7 @@ def test_fates_and_findings_of_attention(tmp_path: Path, golden: Callable[[str, 
     second = tmp_path / "q.yaml"
     second.write_text("name: yours\nabout: y\nkeep: [{fmha: {varlen: true}}]\n")
     texts = [
-        said(plan_of(tmp_path / "one", tmp_path / "two", ops=frozenset({"fmha"}), **options), tmp_path)
+        said(plan_of(tmp_path / "one", tmp_path / "two", ops=frozenset({"fmha"}), every_row=True, **options), tmp_path)
         for options in ({}, {"strict": True, "strict_layers": True}, {"profiles": (profile, second)})
     ]
     golden("plan/rows_of_attention.txt", "\n".join(texts))

@@ -118,7 +118,6 @@ def command(**params: Any) -> int:
         assume_gfx=assumptions(params["assume_gfx"], archs),
         assume_dtype=assumed_dtype(params["assume_dtype"]),
         every_count=not params["as_generated"],
-        only_asked=True,
     )
     cache = Cache(default_cache())
     launched, wish = toolchain.launched, params["compiler_launcher"]

@@ -33,4 +33,5 @@ def chosen(params: Mapping[str, Any], archs: Mapping[str, ArchSpec]) -> PlanOpti
         backends=backends_of(params["backends"]),
         assume_gfx=assumptions(params["assume_gfx"], archs),
         assume_dtype=assumed_dtype(params["assume_dtype"]),
+        every_row=True,
     )

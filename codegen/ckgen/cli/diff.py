@@ -65,7 +65,7 @@ def _plans(params: Mapping[str, Any]) -> tuple[GenerationPlan, GenerationPlan]:
 
     archs = load_archs()
     targets = targets_or_env(params["targets"], archs) if params["targets"] else None
-    base = PlanOptions(targets=targets, ops=frozenset(FAMILIES), module=params["module"])
+    base = PlanOptions(targets=targets, ops=frozenset(FAMILIES), module=params["module"], every_row=True)
     asked = [replace(base, tuning=(Path(params[side]),)) for side in ("old", "new")]
     known = [_known(options, archs) for options in asked]
     every = tuple(sorted({target for one in known for target in one.targets}))

@@ -73,7 +73,6 @@ def options_of(params: Params) -> PlanOptions:
         signatures=tuple(params["signatures"]),
         backends=backends_of(params["backends"]),
         every_count=not params["targets"],
-        only_asked=True,
     )
 
 

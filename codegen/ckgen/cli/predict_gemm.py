@@ -77,7 +77,6 @@ def command(**params: Any) -> int:
         tuning=tuning_or_shipped(params["tuning"]),
         kernel_sets=kernel_sets_of(params["kernel_sets"], ("gemm",)),
         every_count=True,
-        only_asked=True,
     )
     with progress("reading tables"):
         plan = make_plan(options, archs)

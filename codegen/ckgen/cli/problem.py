@@ -181,7 +181,6 @@ def _plan(
         assume_gfx=assumptions(params["assume_gfx"], archs),
         assume_dtype=assumed_dtype(params["assume_dtype"]),
         every_count=not built,
-        only_asked=True,
     )
     with progress("reading tables"):
         plan = make_plan(options, archs)

@@ -130,7 +130,7 @@ def _planned(
     named = {name for _, name in asking.asked(targets, archs)} if asking is not None and targets else set()
     options = PlanOptions(
         targets=targets, ops=ops, tuning=tuning_or_shipped(params["tuning"]), named=tuple(sorted(named)),
-        kernel_sets=kernel_sets_of(params["kernel_sets"], ops), every_count=True,
+        kernel_sets=kernel_sets_of(params["kernel_sets"], ops), every_count=True, every_row=True,
     )  # fmt: skip
     known = plan_inputs(options, archs)
     plan = plan_of(known, ())

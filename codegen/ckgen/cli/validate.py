@@ -64,6 +64,7 @@ def command(**params: Any) -> int:
         assume_gfx=assumptions(params["assume_gfx"], archs),
         assume_dtype=assumed_dtype(params["assume_dtype"]),
         strict=params["strict"],
+        every_row=True,
     )
     with progress("reading"):
         plan = make_plan(options, archs)

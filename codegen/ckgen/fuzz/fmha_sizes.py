@@ -40,9 +40,7 @@ def shape_of(signature: FmhaSignature, case: Case) -> FmhaShape:
         case.batch, case.heads_q, case.heads_k, case.m, case.n, case.k, case.hdim_v, case.corner, case.window_left,
         case.window_right, case.sink_tokens,
     )  # fmt: skip
-    if signature.traits.is_paged:
-        pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
-        shape = replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
+    shape = _with_pages(signature, case, shape)
     if not signature.traits.varlen or not are_drawn(case):
         return shape
     found = lengths_of(signature, case)
@@ -143,15 +141,21 @@ def _append_tensors(signature: FmhaSignature, shape: FmhaShape) -> _Tensors:
     return found
 
 
+def _with_pages(signature: FmhaSignature, case: Case, shape: FmhaShape) -> FmhaShape:
+    """With as many pages as the longest sequence takes in each batch entry, and some more, where KV has pages."""
+    if not signature.traits.is_paged:
+        return shape
+    pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
+    return replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
+
+
 def append_shape(signature: FmhaSignature, case: Case) -> FmhaShape:
     """As shape_of: N is the room of each sequence."""
     shape = FmhaShape(
         case.batch, case.heads_q, case.heads_k, case.m, case.n, case.k, case.hdim_v, seqlen_new=case.new,
         rotary_dim=case.rotary_dim,
     )  # fmt: skip
-    if signature.traits.is_paged:
-        pages = max(case.batch, 0) * -(-case.n // max(case.page_size, 1)) + _SPARE_PAGES
-        shape = replace(shape, page_size=case.page_size, pages=min(pages, 2**31 - 1) if pages > 0 else 0)
+    shape = _with_pages(signature, case, shape)
     if not signature.traits.varlen or not are_drawn(case):
         return shape
     _, added = append_lengths(signature, case)

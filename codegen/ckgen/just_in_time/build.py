@@ -63,7 +63,6 @@ class Request:
             kernel_sets=self.kernel_sets,
             signatures=self.signatures,
             kernels=self.kernels,
-            only_asked=True,
         )
 
     def ahead_of_time(self) -> str:

@@ -60,7 +60,6 @@ def kernels(
             signatures=tuple(signatures),
             kernels=tuple(kernels),
             backends=wanted,
-            only_asked=True,
         )
     )
     return tuple(

@@ -126,10 +126,7 @@ def next_power_of_two(examples: Sequence[Example]) -> Chooser:
 
 def neighbour(examples: Sequence[Example]) -> Chooser:
     """The winner of the next larger M that was measured of the same N, K and CUs, else of the next smaller."""
-    ladders: dict[Any, dict[int, Leaf]] = defaultdict(dict)
-    for example in examples:
-        ladders[_key(example, 0)][example.asked.m] = example.winner
-    rungs = {key: sorted(ladder) for key, ladder in ladders.items()}
+    ladders, rungs = _ladders(examples)
 
     def choose(example: Example) -> Leaf | None:
         key, m = _key(example, 0), example.asked.m
@@ -146,10 +143,7 @@ def far(examples: Sequence[Example]) -> Chooser:
     """The winner that tier `far` would take if nothing nearer were measured: of the least M beyond the near gap, and of
     the largest that M is as far beyond, of the same N, K and CUs, that which is nearer in ratio."""
     gap = near_gap()
-    ladders: dict[Any, dict[int, Leaf]] = defaultdict(dict)
-    for example in examples:
-        ladders[_key(example, 0)][example.asked.m] = example.winner
-    rungs = {key: sorted(ladder) for key, ladder in ladders.items()}
+    ladders, rungs = _ladders(examples)
 
     def choose(example: Example) -> Leaf | None:
         key, m = _key(example, 0), example.asked.m
@@ -165,6 +159,14 @@ def far(examples: Sequence[Example]) -> Chooser:
         return ladder[taken] if taken is not None else None
 
     return choose
+
+
+def _ladders(examples: Sequence[Example]) -> tuple[Mapping[Any, Mapping[int, Leaf]], Mapping[Any, Sequence[int]]]:
+    """By layer and CUs the winner of each M, and these M in order."""
+    ladders: dict[Any, dict[int, Leaf]] = defaultdict(dict)
+    for example in examples:
+        ladders[_key(example, 0)][example.asked.m] = example.winner
+    return ladders, {key: sorted(ladder) for key, ladder in ladders.items()}
 
 
 def _key(example: Example, m: int) -> tuple[Any, ...]:

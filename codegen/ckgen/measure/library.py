@@ -55,7 +55,6 @@ class Contents:
             tuning=self.tuning or paths.shipped_tables(),
             kernel_sets=self.kernel_sets,
             signatures=self.signatures,
-            only_asked=True,
         )
 
     def space(self) -> Space:

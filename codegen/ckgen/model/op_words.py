@@ -9,19 +9,23 @@ from collections.abc import Mapping
 from ckgen.model.word import Word
 
 
-class Fp8Flavour(Word):
+class Coded(Word):
+    """A word that C++ has too."""
+
+    @property
+    def code(self) -> int:
+        """Its number in C++, in keys and in tables."""
+        return CODES[type(self).__name__][self._value_]
+
+
+class Fp8Flavour(Coded):
     """Which 8-bit float encodings an arch computes with."""
 
     FNUZ = "fnuz"
     OCP = "ocp"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Fp8Flavour"][self._value_]
 
-
-class DType(Word):
+class DType(Coded):
     """An element type; FP8 and BF8 mean the arch's own flavour and are resolved per target."""
 
     FP32 = "fp32"
@@ -41,11 +45,6 @@ class DType(Word):
     BF8 = "bf8"
 
     @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["DType"][self._value_]
-
-    @property
     def bits(self) -> int:
         """Bits per element: fp4 and int4 are packed two per byte."""
         return _BITS_OF_DTYPE[self]
@@ -60,7 +59,7 @@ class DType(Word):
         return _TORCH_OF_DTYPE[self]
 
 
-class Op(Word):
+class Op(Coded):
     """The operation: one product, many of their own sizes in one launch, those of a mixture of experts, or attention.
 
     Its word is the first of a canonical name. In Python, attention's signatures are a class of their own.
@@ -69,11 +68,6 @@ class Op(Word):
     GEMM = "gemm"
     GROUPED_GEMM = "grouped_gemm"
     MOE = "moe"
-
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Op"][self._value_]
 
     @property
     def is_gemm(self) -> bool:
@@ -86,18 +80,13 @@ class Op(Word):
         return _ALIAS_OF_OP[self]
 
 
-class Layout(Word):
+class Layout(Coded):
     """Row or column major of A, B and C; with B as N rows of K elements, weights are `c` and the layout is `rcr`."""
 
     RCR = "rcr"
     RRR = "rrr"
     CCR = "ccr"
     CRR = "crr"
-
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Layout"][self._value_]
 
     @property
     def a_is_row_major(self) -> bool:
@@ -110,7 +99,7 @@ class Layout(Word):
         return self in (Layout.RRR, Layout.CRR,)
 
 
-class Quant(Word):
+class Quant(Coded):
     """Which elements of A and B share a scale.
 
     PER_TENSOR: all. ROWWISE: each row of A, each column of C. BLOCKSCALE: blocks, see ScaleBlock. MX: 32 along K.
@@ -122,13 +111,8 @@ class Quant(Word):
     BLOCKSCALE = "blockscale"
     MX = "mx"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Quant"][self._value_]
 
-
-class EpilogueOp(Word):
+class EpilogueOp(Coded):
     """One step on the fp32 result x after scales and bias; ADD and MUL take the next D tensor, SCALE takes alpha.
 
     GELU is the tanh form, 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), as PyTorch's approximate="tanh" and CK's
@@ -143,56 +127,36 @@ class EpilogueOp(Word):
     SCALE = "scale"
 
     @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["EpilogueOp"][self._value_]
-
-    @property
     def takes_d(self) -> bool:
         """Whether it reads a D tensor."""
         return self in (EpilogueOp.ADD, EpilogueOp.MUL,)
 
 
-class OperandOp(Word):
+class OperandOp(Coded):
     """How an operand comes from two tensors of its type, elementwise in fp32 and rounded once."""
 
     NONE = "none"
     ADD = "add"
     MUL = "mul"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["OperandOp"][self._value_]
 
-
-class ScaleSides(Word):
+class ScaleSides(Coded):
     """Which operands have block scales."""
 
     BOTH = "both"
     A = "a"
     B = "b"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["ScaleSides"][self._value_]
 
-
-class MoePart(Word):
+class MoePart(Coded):
     """Which products of a mixture-of-experts layer: both, those before the activation, or the one behind it."""
 
     LAYER = "layer"
     GATE_UP = "gate_up"
     DOWN = "down"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["MoePart"][self._value_]
 
-
-class Strategy(Word):
+class Strategy(Coded):
     """How the K iterations of a GEMM's tiles are given to workgroups: a property of a Config, and a wish of a problem.
 
     ANY is only a wish; DATA_PARALLEL: each workgroup has whole tiles, or fixed splits of them. The others are stream-K
@@ -206,17 +170,12 @@ class Strategy(Word):
     TREE = "tree"
 
     @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Strategy"][self._value_]
-
-    @property
     def is_stream_k(self) -> bool:
         """Whether workgroups share the K iterations of a tile."""
         return self in (Strategy.ATOMIC, Strategy.LINEAR, Strategy.TREE,)
 
 
-class Backend(Word):
+class Backend(Coded):
     """Who turns a Config into code; CK_TILE and CK are Composable Kernel's two APIs, HOST is the CPU as a target."""
 
     CK_TILE = "ck_tile"
@@ -227,17 +186,12 @@ class Backend(Word):
     CUTLASS = "cutlass"
 
     @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Backend"][self._value_]
-
-    @property
     def vendor(self) -> str:
         """Whose GPUs it makes code for; empty for a CPU's."""
         return _VENDOR_OF_BACKEND[self]
 
 
-class Tier(Word):
+class Tier(Coded):
     """Where a choice came from, in the order in which the dispatcher tries them."""
 
     FORCED = "forced"
@@ -251,13 +205,8 @@ class Tier(Word):
     DEFAULT = "default"
     UNSUPPORTED = "unsupported"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["Tier"][self._value_]
 
-
-class FmhaEntry(Word):
+class FmhaEntry(Coded):
     """FORWARD: attention, whatever kernels it takes. APPEND: new keys and values go into the cache, rotated where
 
     asked. BACKWARD: gradients of forward's inputs, from its outputs and the gradient of O.
@@ -267,13 +216,8 @@ class FmhaEntry(Word):
     APPEND = "append"
     BACKWARD = "bwd"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaEntry"][self._value_]
 
-
-class FmhaBias(Word):
+class FmhaBias(Coded):
     """What is added to the scores; ALIBI takes off slope · |i + length_k - length_q - j| of row i and column j, from
 
     whichever corner a mask starts, with fp32 slopes per query head, [heads_q] or [batch, heads_q].
@@ -283,13 +227,8 @@ class FmhaBias(Word):
     ELEMENTWISE = "elementwise"
     ALIBI = "alibi"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaBias"][self._value_]
 
-
-class FmhaDropout(Word):
+class FmhaDropout(Coded):
     """Where the bytes come from that drop elements of P: a generator, or the caller.
 
     Each element draws a byte, and is kept where byte <= floor((1 - p_drop) * 255), in fp32. RANDVAL: given bytes.
@@ -302,13 +241,8 @@ class FmhaDropout(Word):
     PHILOX = "dropout"
     RANDVAL = "randval"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaDropout"][self._value_]
 
-
-class FmhaQuant(Word):
+class FmhaQuant(Coded):
     """Which elements of Q, K and V share a descale.
 
     PER_TENSOR: all, one descale each of Q, K and V. BLOCKSCALE: 128 rows of a head. KV_BLOCKSCALE: a page of a KV head,
@@ -320,13 +254,8 @@ class FmhaQuant(Word):
     BLOCKSCALE = "blockscale"
     KV_BLOCKSCALE = "kvblockscale"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaQuant"][self._value_]
 
-
-class FmhaKv(Word):
+class FmhaKv(Coded):
     """How a row of K or V is found.
 
     CONTIGUOUS: by strides. BLOCK_TABLE: by a row of page numbers per sequence. PAGE_LIST: by one list of pages, cut by
@@ -338,17 +267,12 @@ class FmhaKv(Word):
     PAGE_LIST = "pagelist"
 
     @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaKv"][self._value_]
-
-    @property
     def is_paged(self) -> bool:
         """Whether K and V lie in pages."""
         return self in (FmhaKv.BLOCK_TABLE, FmhaKv.PAGE_LIST,)
 
 
-class FmhaKvLayout(Word):
+class FmhaKvLayout(Coded):
     """A page, with vectors of 16 bytes where VECTORIZED.
 
     LINEAR: [page_size, heads_k, D]. VECTORIZED: K [heads_k, D / vec, page_size, vec], V [heads_k, page_size / vec, D,
@@ -358,35 +282,20 @@ class FmhaKvLayout(Word):
     LINEAR = "linear"
     VECTORIZED = "vectorized"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaKvLayout"][self._value_]
 
-
-class FmhaRope(Word):
+class FmhaRope(Coded):
     """Which two elements of a head rotate together: neighbours, or those half a head apart."""
 
     NONE = "none"
     INTERLEAVED = "interleaved"
     HALF = "half"
 
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaRope"][self._value_]
 
-
-class FmhaCorner(Word):
+class FmhaCorner(Coded):
     """Where the diagonal of a mask starts: at the first key, or so that it ends at the last one."""
 
     TOP_LEFT = "topleft"
     BOTTOM_RIGHT = "bottomright"
-
-    @property
-    def code(self) -> int:
-        """Its number in C++, in keys and in tables."""
-        return CODES["FmhaCorner"][self._value_]
 
 
 _BITS_OF_DTYPE = {
@@ -461,7 +370,7 @@ OUTS = (DType.BF16, DType.FP16, DType.FP32, DType.INT32, DType.FP64)
 GEMMS = (Op.GEMM, Op.GROUPED_GEMM, Op.MOE)
 ACTIVATIONS = (EpilogueOp.SILU, EpilogueOp.GELU, EpilogueOp.RELU)
 
-WORDS: Mapping[str, type[Word]] = {
+WORDS: Mapping[str, type[Coded]] = {
     "Fp8Flavour": Fp8Flavour,
     "DType": DType,
     "Op": Op,

@@ -53,7 +53,7 @@ def plan_inputs(options: PlanOptions, archs: Mapping[str, ArchSpec]) -> PlanInpu
     """What plans of these options have in common, whatever their profiles; UsageError as of `make_plan`."""
     loaded = load_tables(options.tuning, load_options(options, archs))
     wanted = _wanted(options, loaded)
-    if options.only_asked and wanted is not None:
+    if wanted is not None and not options.every_row:
         loaded = loaded.of_archs({target.gfx for target in wanted})
     filters = Filters.of(options)
     targets = wanted if wanted is not None else _targets_of(loaded, archs)

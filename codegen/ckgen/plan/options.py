@@ -20,8 +20,8 @@ class PlanOptions:
     name, is answered by the kernel of ckgen.families.robust on archs where nothing else answers.
     `registry` is a document that tells all instances; nothing else then chooses any.
     `every_count` adds the targets of the same archs at every CU count that the rows name.
-    `only_asked`: rows of other archs than the targets' are counted and not judged, for who asks what is chosen and not
-    what became of rows.
+    `every_row`: rows of other archs than the targets' are judged too, for who asks what became of rows and not only
+    what is chosen; else they are counted.
     """
 
     targets: tuple[Target, ...] | None
@@ -41,4 +41,4 @@ class PlanOptions:
     strict: bool = False
     strict_layers: bool = False
     every_count: bool = False
-    only_asked: bool = False
+    every_row: bool = False

@@ -126,11 +126,7 @@ def _problem(one: Tuned, known: Known) -> dict[str, Any]:
     second = min(others, key=lambda each: each.median_us, default=None)
     selected = one.searched.confirmed.get(one.selected) if one.selected is not None else None
     return {
-        "problem": str(one.problem.key),
-        "instance": winner.candidate.instance if winner is not None else None,
-        "splits": winner.candidate.k_batch if winner is not None else None,
-        "us": winner.median_us if winner is not None else None,
-        "spread": winner.spread if winner is not None else None,
+        **one.head(),
         "second": _beside(second, winner),
         "selected": _beside(selected, winner),
         "flipped": _is_flipped(one),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ckgen.measure.model import Candidate, Measured, MeasureStatus
 from ckgen.tune.known import Known
@@ -36,6 +37,17 @@ class Tuned:
         if before is None or self.winner is None:
             return None
         return 1 - self.winner.median_us / before.median_us
+
+    def head(self) -> dict[str, Any]:
+        """The problem and its winner, as documents begin with them."""
+        winner = self.winner
+        return {
+            "problem": str(self.problem.key),
+            "instance": winner.candidate.instance if winner is not None else None,
+            "splits": winner.candidate.k_batch if winner is not None else None,
+            "us": winner.median_us if winner is not None else None,
+            "spread": winner.spread if winner is not None else None,
+        }
 
 
 @dataclass(slots=True)

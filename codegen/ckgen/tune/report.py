@@ -162,13 +162,8 @@ def document(outcome: Outcome, known: Known, changes: Iterable[Change] = ()) -> 
 
 
 def _problem(one: Tuned) -> Mapping[str, Any]:
-    winner = one.winner
     return {
-        "problem": str(one.problem.key),
-        "instance": winner.candidate.instance if winner is not None else None,
-        "splits": winner.candidate.k_batch if winner is not None else None,
-        "us": winner.median_us if winner is not None else None,
-        "spread": winner.spread if winner is not None else None,
+        **one.head(),
         "selected": one.selected.instance if one.selected is not None else None,
         "gain": one.gain,
         "tried": one.searched.tried,

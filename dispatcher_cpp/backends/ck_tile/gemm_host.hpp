@@ -72,6 +72,25 @@ inline bool fits(std::int64_t rows, std::int64_t stride, DType dtype) noexcept {
   return rows <= limit && stride <= limit && rows * stride <= limit / (bits(dtype) / 8);
 }
 
+/// The symbol of the kernel that was built for K in so many splits; refused where there is none.
+template <class C, std::size_t N>
+Status find_variant(const BuiltVariant (&built)[N], std::int64_t k, std::int64_t k_batch, Arch arch,
+                    const char*& symbol) noexcept {
+  const Splits<C> splits{k, k_batch};
+  if (!splits.fit_one_loop())
+    return Status::error(StatusCode::unsupported, "K = %lld in %lld splits: one main loop does not fit them all",
+                         static_cast<long long>(k), static_cast<long long>(k_batch));
+  const LoopCase loop = splits.loop();
+  symbol = nullptr;
+  for (const BuiltVariant& one : built) {
+    if (one.hot == loop.hot && one.tail == loop.tail && one.atomic == (k_batch > 1) && (one.archs & on(arch)) != 0)
+      symbol = one.symbol;
+  }
+  if (symbol != nullptr) return Status::success();
+  return Status::error(StatusCode::unsupported, "no kernel was built for K = %lld in %lld splits on %s",
+                       static_cast<long long>(k), static_cast<long long>(k_batch), arch_info(arch).name);
+}
+
 /// See PrepareFn. `built` are the variants that the code objects hold.
 template <class C, std::size_t N>
 Status prepare(const BuiltVariant (&built)[N], const Launch& launch, Arch arch, std::uint32_t cu_num,
@@ -83,19 +102,8 @@ Status prepare(const BuiltVariant (&built)[N], const Launch& launch, Arch arch, 
   if (!fits(a_rows, a.lda, C::a) || !fits(b_rows, a.ldb, C::b) || !fits(a.m, a.ldc, C::c))
     return Status::error(StatusCode::unsupported, "an operand of 2 GiB or more: ck_tile addresses with 32 bits");
 
-  const Splits<C> splits{a.k, k_batch};
-  if (!splits.fit_one_loop())
-    return Status::error(StatusCode::unsupported, "K = %lld in %lld splits: one main loop does not fit them all",
-                         static_cast<long long>(a.k), static_cast<long long>(k_batch));
-  const LoopCase loop = splits.loop();
   const char* symbol = nullptr;
-  for (const BuiltVariant& one : built) {
-    if (one.hot == loop.hot && one.tail == loop.tail && one.atomic == (k_batch > 1) && (one.archs & on(arch)) != 0)
-      symbol = one.symbol;
-  }
-  if (symbol == nullptr)
-    return Status::error(StatusCode::unsupported, "no kernel was built for K = %lld in %lld splits on %s",
-                         static_cast<long long>(a.k), static_cast<long long>(k_batch), arch_info(arch).name);
+  if (const Status status = find_variant<C>(built, a.k, k_batch, arch, symbol); !status.ok()) return status;
 
   const PlanFor plan{arch};
   using Kernel = AnyKernel<C>;

@@ -78,19 +78,8 @@ Status prepare_multi_abd(const BuiltVariant (&built)[N], const Launch& launch, A
   if (!addresses<C>(a))
     return Status::error(StatusCode::unsupported, "a matrix of 2 GiB or more: ck_tile addresses with 32 bits");
 
-  const Splits<C> splits{a.k, k_batch};
-  if (!splits.fit_one_loop())
-    return Status::error(StatusCode::unsupported, "K = %lld in %lld splits: one main loop does not fit them all",
-                         static_cast<long long>(a.k), static_cast<long long>(k_batch));
-  const LoopCase loop = splits.loop();
   const char* symbol = nullptr;
-  for (const BuiltVariant& one : built) {
-    if (one.hot == loop.hot && one.tail == loop.tail && one.atomic == (k_batch > 1) && (one.archs & on(arch)) != 0)
-      symbol = one.symbol;
-  }
-  if (symbol == nullptr)
-    return Status::error(StatusCode::unsupported, "no kernel was built for K = %lld in %lld splits on %s",
-                         static_cast<long long>(a.k), static_cast<long long>(k_batch), arch_info(arch).name);
+  if (const Status status = find_variant<C>(built, a.k, k_batch, arch, symbol); !status.ok()) return status;
 
   const auto args = multi_abd_args<C>(a, k_batch);
   if (!accepts_multi_abd<C>(args.gemm, arch))

@@ -190,6 +190,35 @@ TEST_F(Products, ARealDeviceIsToldByTheNameThatItsRuntimeGives) {
   set_device(0);
 }
 
+// Two cores of x86_64_amx: a row of one model, and a default for all.
+constexpr std::uint32_t kAmx = tiny::bit(Arch::x86_64_amx);
+constexpr InstanceDesc cpu_instances[] = {
+    tiny::instance("cpu_usual", 21, tiny::fp16, {16, 64, 32}, {0, 0, 0, 0, 0, 1, false}, kAmx),
+    tiny::instance("cpu_tuned", 22, tiny::fp16, {32, 64, 32}, {0, 0, 0, 0, 0, 1, false}, kAmx)};
+constexpr Rung cpu_rungs[] = {rung(64, 1)};
+constexpr Group cpu_groups[] = {ladder<cpu_rungs>(512, 512)};
+constexpr auto cpu_slots = slots_of(cpu_groups);
+constexpr LookupTable cpu_table = lookup_table(Arch::x86_64_amx, 2, tiny::policy, cpu_groups, cpu_slots);
+constexpr const LookupTable* cpu_tables[] = {&cpu_table};
+constexpr TableProduct cpu_products[] = {{0, "emeraldrapids"}};
+constexpr std::uint16_t cpu_usual[] = {0};
+constexpr Defaults cpu_defaults[] = {{Arch::x86_64_amx, cpu_usual, 1}};
+
+TEST(ProductsOfCpus, ARowAnswersItsModelWithItsCoresAlone) {
+  SignatureUnit unit{"gemm_fp16_rcr", tiny::fp16, cpu_instances, 2, cpu_tables, 1, nullptr, 0, cpu_defaults, 1};
+  unit.own_tables = cpu_products;
+  unit.own_table_count = 1;
+  Registry registry;
+  ASSERT_TRUE(add(registry, unit).ok());
+  const Dispatcher dispatcher(registry, DispatcherOptions{});
+  const auto tier = [&](const char* target) {
+    return dispatcher.select(tiny::problem(64, 512, 512), Device::simulated(target)).tier;
+  };
+  EXPECT_EQ(tier("x86_64_amx:2:emeraldrapids"), Tier::exact);
+  for (const char* other : {"x86_64_amx:2", "x86_64_amx:2:sapphirerapids", "x86_64_amx:4:emeraldrapids"})
+    EXPECT_EQ(tier(other), Tier::default_) << other;
+}
+
 TEST(ProductData, EveryNameOfADriverIsAProductOfItsArch) {
   for (const DriverName& one : driver_name_table) {
     bool known = false;

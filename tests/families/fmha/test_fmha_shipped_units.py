@@ -49,14 +49,16 @@ def test_the_host_unit_of_a_shipped_kernel_names_it_and_how_it_is_called(
         "instance": instance.name, "prepare": prepare_symbol(instance.id), "kind": known.config.kind,
         "symbol": known.symbol, "kernel": kernel, "members": members,
     }  # fmt: skip
-    taken = asm_fmha.device_unit(instance, (ShippedVariant(),))
-    assert taken.symbols == (known.symbol,) == (asm_fmha.symbol(instance, ShippedVariant()),)
+    taken = asm_fmha.KIND.device_unit(instance, (ShippedVariant(),))
+    assert taken.symbols == (known.symbol,) == (asm_fmha.KIND.symbol(instance, ShippedVariant()),)
     assert [one["arch"] for one in taken.values["objects"]] == list(known.archs)
 
 
 def test_a_shipped_kernel_has_one_variant_that_no_problem_splits() -> None:
     instance = shipped("fwd_hd128_bf16_rtna")
-    assert asm_fmha.all_variants(instance) == asm_fmha.KIND.of(instance).reachable(()) == (ShippedVariant("shipped"),)
+    assert (
+        asm_fmha.KIND.all_variants(instance) == asm_fmha.KIND.of(instance).reachable(()) == (ShippedVariant("shipped"),)
+    )
     assert asm_fmha.splits_unavailable(instance, "gfx942") == (
         "the shipped kernel takes all keys of a row in one workgroup"
     )

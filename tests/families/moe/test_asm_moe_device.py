@@ -44,8 +44,8 @@ def test_the_host_unit_says_what_the_name_says(name: str, which: int, said: tupl
     assert unit.template == "device/asm_moe_host.cpp.j2" and unit.symbols == (prepare_symbol(one.id),)
     assert (unit.values["symbol"], unit.values["kind"]) == (kernel.symbol, kernel.config.kind)
     assert unit.values["block"] == kernel.objects[0].block == 256
-    assert asm_moe.symbol(one, ShippedVariant()) == kernel.symbol
-    assert asm_moe.device_unit(one, (ShippedVariant(),)).symbols == (kernel.symbol,)
+    assert asm_moe.KIND.symbol(one, ShippedVariant()) == kernel.symbol
+    assert asm_moe.KIND.device_unit(one, (ShippedVariant(),)).symbols == (kernel.symbol,)
 
 
 def test_a_kernel_is_there_where_it_is_shipped_for_what_it_computes() -> None:

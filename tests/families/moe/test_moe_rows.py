@@ -94,7 +94,7 @@ def archs() -> dict[str, ArchSpec]:
 def shipped() -> GenerationPlan:
     """The plan of the shipped MoE tables alone."""
     tables = sorted(REAL_TABLES.rglob("*moe*.csv"))
-    return plan_of(*tables, targets=REAL_TARGETS, ops=MOE)
+    return plan_of(*tables, targets=REAL_TARGETS, ops=MOE, every_row=True)
 
 
 def rows_and_fates() -> Iterator[tuple[MoeRow, Fate]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,14 +9,10 @@ from ckgen.build.amd import pinned
 from ckgen.build.amd.model import AmdToolchain, CkTree, Kind
 from ckgen.build.amd.place import known_prefix
 from ckgen.build.amd.rocm import rocm_toolchain
+from ckgen.build.packages import record
 from ckgen.build.packages.errors import toolchain_error
-from ckgen.model.document import JSON, DocumentError, read_text
-from ckgen.model.json_document import parse_json
 
 __all__ = ["AmdToolchain", "CkTree", "Kind", "Record", "load", "over_older_tree", "read_record", "write_record"]
-
-_RECORD = "toolchain.json"
-_SCHEMA = "ckgen.toolchain/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +33,11 @@ def load(prefix: Path | None = None, rocm: Path | None = None, ck: Path | None =
     place = prefix.absolute() if prefix is not None else known_prefix()
     if rocm is not None:
         return rocm_toolchain(rocm, place, ck)
-    record = read_record(place)
-    if record is None:
+    prepared = read_record(place)
+    if prepared is None:
         raise toolchain_error("X001", "no AMD toolchain is prepared there", place, hint="run `ckgen toolchain amd`")
-    if record.rocm is not None:
-        return rocm_toolchain(record.rocm, place, record.ck)
+    if prepared.rocm is not None:
+        return rocm_toolchain(prepared.rocm, place, prepared.ck)
     return pinned.pinned_toolchain(place)
 
 
@@ -54,26 +48,14 @@ def over_older_tree(toolchain: AmdToolchain) -> AmdToolchain:
 
 def read_record(prefix: Path) -> Record | None:
     """What was prepared in the prefix; None when nothing was, or by a ckgen of another form."""
-    try:
-        found = parse_json(read_text(prefix / _RECORD, JSON)).value
-    except DocumentError:
-        return None
-    if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
+    found = record.read_record(prefix)
+    if found is None:
         return None
     rocm, ck = found.get("rocm"), found.get("ck")
     return Record(Kind(found["kind"]), Path(rocm) if rocm else None, Path(ck) if ck else None)
 
 
-def write_record(prefix: Path, record: Record) -> None:
-    """Written beside and renamed, and not at all when it is the same."""
-    if read_record(prefix) == record:
-        return
-    beside = prefix / f".{_RECORD}.{os.getpid()}"
-    document = {
-        "schema": _SCHEMA,
-        "kind": record.kind.value,
-        "rocm": str(record.rocm) if record.rocm else None,
-        "ck": str(record.ck) if record.ck else None,
-    }
-    beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    beside.replace(prefix / _RECORD)
+def write_record(prefix: Path, prepared: Record) -> None:
+    """Not at all when it is the same."""
+    if read_record(prefix) != prepared:
+        record.write_record(prefix, prepared.kind.value, rocm=prepared.rocm, ck=prepared.ck)

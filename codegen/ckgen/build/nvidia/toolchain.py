@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -12,20 +11,17 @@ from pathlib import Path
 
 from ckgen.build.nvidia.model import Kind, NvidiaToolchain
 from ckgen.build.nvidia.pins import BESIDE_CUDA, Role, pins
+from ckgen.build.packages import record
 from ckgen.build.packages.errors import toolchain_error
 from ckgen.build.packages.fetch import digest_of
 from ckgen.build.packages.place import cache_dir, cache_room
 from ckgen.build.packages.unpack import Package, unpacked
 from ckgen.build.toolchain import digest_of_parts
-from ckgen.model.document import JSON, DocumentError, read_text
-from ckgen.model.json_document import parse_json
 
 __all__ = ["Kind", "NvidiaToolchain", "load", "merged", "write_record"]
 
 PREFIX = "CKGEN_NVIDIA_PREFIX"
 _NVIDIA = "nvidia"
-_RECORD = "toolchain.json"
-_SCHEMA = "ckgen.toolchain/1"
 _CUTLASS = "cutlass_library/source/include"
 _TREE = "nvidia/cu13"
 _PROGRAMS = ("bin/nvcc", "bin/ptxas", "bin/cudafe++", "nvvm/bin/cicc")
@@ -61,21 +57,21 @@ def load(prefix: Path | None = None) -> NvidiaToolchain:
     InputError X001 when none is prepared, X005 for a CUDA that lacks a part or a g++ that does not run.
     """
     place = prefix.absolute() if prefix is not None else default_prefix()
-    record = _read_record(place)
-    if record is None:
+    prepared = _read_record(place)
+    if prepared is None:
         raise toolchain_error("X001", "no NVIDIA toolchain is prepared there", place, hint=_HINT)
-    cuda = record.cuda or merged(place)
+    cuda = prepared.cuda or merged(place)
     if missing := [name for name in (*_PROGRAMS, *_HEADERS) if not (cuda / name).is_file()]:
         raise toolchain_error("X005", f"the CUDA lacks {', '.join(missing)}", cuda, hint=_HINT)
-    wanted = BESIDE_CUDA if record.cuda is not None else tuple(Role)
+    wanted = BESIDE_CUDA if prepared.cuda is not None else tuple(Role)
     packages = {role: _package(role, place) for role in wanted}
     cutlass = packages[Role.CUTLASS]
     nvdisasm = packages[Role.DISASSEMBLER].folder / _TREE / "bin" / "nvdisasm"
     host, version = _host_compiler()
     release = _release(cuda)
-    ids = [digest_of(cuda / name) or "" for name in _PROGRAMS] if record.cuda is not None else _digests()
+    ids = [digest_of(cuda / name) or "" for name in _PROGRAMS] if prepared.cuda is not None else _digests()
     return NvidiaToolchain(
-        kind=record.kind,
+        kind=prepared.kind,
         prefix=place,
         cuda=cuda,
         cutlass=cutlass.folder / _CUTLASS,
@@ -88,20 +84,13 @@ def load(prefix: Path | None = None) -> NvidiaToolchain:
 
 
 def write_record(prefix: Path, cuda: Path | None) -> None:
-    """Written beside and renamed."""
-    kind = Kind.PINNED if cuda is None else Kind.CUDA
-    document = {"schema": _SCHEMA, "kind": kind.value, "cuda": str(cuda) if cuda is not None else None}
-    beside = prefix / f".{_RECORD}.{os.getpid()}"
-    beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    beside.replace(prefix / _RECORD)
+    """That the wheels were prepared there, or for a CUDA."""
+    record.write_record(prefix, (Kind.PINNED if cuda is None else Kind.CUDA).value, cuda=cuda)
 
 
 def _read_record(prefix: Path) -> _Record | None:
-    try:
-        found = parse_json(read_text(prefix / _RECORD, JSON)).value
-    except DocumentError:
-        return None
-    if not isinstance(found, dict) or found.get("schema") != _SCHEMA:
+    found = record.read_record(prefix)
+    if found is None:
         return None
     cuda = found.get("cuda")
     return _Record(Kind(found["kind"]), Path(cuda) if cuda else None)

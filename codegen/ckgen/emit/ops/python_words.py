@@ -5,7 +5,15 @@ from __future__ import annotations
 from ckgen.emit.ops.description import FLAG, Description, EnumWords, Trait
 from ckgen.emit.ops.text import HEAD, docstring, snake, with_members
 
-_CODE = "Its number in C++, in keys and in tables."
+_CODED = '''
+
+class Coded(Word):
+    """A word that C++ has too."""
+
+    @property
+    def code(self) -> int:
+        """Its number in C++, in keys and in tables."""
+        return CODES[type(self).__name__][self._value_]'''
 
 
 def python_words(description: Description) -> str:
@@ -31,6 +39,7 @@ def python_words(description: Description) -> str:
         "from collections.abc import Mapping",
         "",
         "from ckgen.model.word import Word",
+        _CODED,
         *("\n\n" + _class(enum) for enum in enums),
         "",
         "",
@@ -39,7 +48,7 @@ def python_words(description: Description) -> str:
         "\n".join(numbers),
         "\n".join(sets),
         "",
-        "WORDS: Mapping[str, type[Word]] = {",
+        "WORDS: Mapping[str, type[Coded]] = {",
         *(f'    "{enum.name}": {enum.name},' for enum in enums),
         "}",
         '"""Every enum by the name that C++ has for it too."""',
@@ -60,12 +69,10 @@ def _codes(enum: EnumWords) -> str:
 
 
 def _class(enum: EnumWords) -> str:
-    lines = [f"class {enum.name}(Word):"]
+    lines = [f"class {enum.name}(Coded):"]
     doc, more = (with_members(text, enum, python=True) for text in (enum.doc, enum.more))
     lines += [docstring(doc, more, "    "), ""]
     lines += [f'    {member.python} = "{member.text}"' for member in enum.in_python]
-    lines += ["", "    @property", "    def code(self) -> int:", f'        """{_CODE}"""']
-    lines += [f'        return CODES["{enum.name}"][self._value_]']
     for trait in enum.traits:
         lines += ["", *_trait(enum, trait)]
     return "\n".join(lines)

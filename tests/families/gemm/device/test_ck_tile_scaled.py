@@ -147,12 +147,12 @@ def test_expectation_of_a_measured_rowwise_kernel() -> None:
 def test_units_name_their_kernels_and_nothing_of_the_machine() -> None:
     instance = named(TILE, "gfx942")
     variants = flatmm.all_variants(instance)
-    unit = flatmm.device_unit(instance, variants[:1])
+    unit = flatmm.UNITS.device_unit(instance, variants[:1])
     text = render_device_unit(unit)
     assert unit.symbols == (f"ckgen_{instance.id:016x}_even_set",)
     assert text.count('extern "C" __global__') == 1
     assert ".tile = {64, 256, 128}," in text and ".block_per_cu = 2," in text
-    host = render_device_unit(flatmm.host_unit(instance, {"gfx942": variants[:1]}))
+    host = render_device_unit(flatmm.UNITS.host_unit(instance, {"gfx942": variants[:1]}))
     assert f"ckgen_prepare_{instance.id:016x}" in host
     assert "archs_of(Arch::gfx942)" in host
     assert "archs_of()" in host, "a kernel that no object has is named, to be refused by name"
@@ -160,10 +160,10 @@ def test_units_name_their_kernels_and_nothing_of_the_machine() -> None:
 
 def test_rowwise_units_say_what_is_scaled() -> None:
     instance = built(ROWWISE, "gfx942", "gemm_fp8_bf16_rcr_per_tensor")
-    text = render_device_unit(quant.device_unit(instance, quant.all_variants(instance)))
+    text = render_device_unit(quant.UNITS.device_unit(instance, quant.all_variants(instance)))
     assert ".per_tensor = true," in text and ".pad_k = true," in text
     assert [
-        symbol.split("_", 2)[2] for symbol in quant.device_unit(instance, quant.all_variants(instance)).symbols
+        symbol.split("_", 2)[2] for symbol in quant.UNITS.device_unit(instance, quant.all_variants(instance)).symbols
     ] == [
         "one_set",
         "two_set",

@@ -34,7 +34,7 @@ def all_variants(instance: FmhaInstance) -> tuple[AnyVariant, ...]:
 
 def symbol(instance: FmhaInstance, variant: AnyVariant) -> str:
     """Of the shipped kernel the name that its code object gives it."""
-    return asm_fmha.symbol(instance, SHIPPED) if variant == SHIPPED else symbol_of(instance, variant)
+    return asm_fmha.kernel_of(instance).symbol if variant == SHIPPED else symbol_of(instance, variant)
 
 
 def device_unit(instance: FmhaInstance, variants: Sequence[AnyVariant]) -> DeviceUnit:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
+from ckgen.families.common.device.shipped import (
+    ShippedVariant,
+    config_of,
+    demands,
+    host_values,
+    not_shipped,
+    shipped_kind,
+)
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.asm_kernels import AsmKernel, asm_kernel_of
@@ -22,21 +28,6 @@ def unavailable(instance: Instance, arch: str) -> str | None:
     return not_shipped(_kernel(instance), arch)
 
 
-def all_variants(instance: Instance) -> tuple[ShippedVariant, ...]:
-    """The one kernel."""
-    return (ShippedVariant(),)
-
-
-def symbol(instance: Instance, variant: ShippedVariant) -> str:
-    """The name that the code object gives its kernel."""
-    return _kernel(instance).symbol
-
-
-def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
-    """The list of code objects to take."""
-    return objects_to_take(instance.name, _kernel(instance))
-
-
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:
     """The host unit for the archs of `variants`."""
     kernel, prepare = _kernel(instance), prepare_symbol(instance.id)
@@ -47,9 +38,7 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant
 def expected(instance: Instance, arch: str, variant: ShippedVariant) -> Expectation:
     """The signature's matrix instructions, a whole number of K steps; LDS as the arch has it, no scratch, no spills."""
     spec = load_arch(arch)
-    return Expectation(
-        steps=_steps(instance, spec), copies=0, lds_bytes=spec.lds_bytes, scratch_bytes=0, spills=0, waves_per_simd=1
-    )
+    return demands(spec, _steps(instance, spec))
 
 
 def _steps(instance: Instance, arch: ArchSpec) -> tuple[tuple[str, int], ...]:
@@ -70,18 +59,8 @@ def _steps(instance: Instance, arch: ArchSpec) -> tuple[tuple[str, int], ...]:
 
 
 def _kernel(instance: Instance) -> AsmKernel:
-    config = instance.config
-    assert isinstance(config, AsmConfig), f"{instance.name} is no shipped kernel"
-    return asm_kernel_of(config)
+    return asm_kernel_of(config_of(instance))
 
 
-KIND: DeviceKind[Instance, ShippedVariant] = DeviceKind(
-    variants=(ShippedVariant,),
-    unavailable=unavailable,
-    all_variants=all_variants,
-    device_unit=device_unit,
-    host_unit=host_unit,
-    expected=expected,
-    symbol=symbol,
-)
+KIND: DeviceKind[Instance, ShippedVariant] = shipped_kind(_kernel, unavailable, host_unit, expected)
 """These instances as device code."""

@@ -18,13 +18,12 @@ from ckgen.families.gemm.ck_tile_geometry import (
     DENSE,
     has_two_buffers,
     is_multi_abd,
-    lds_bytes,
     least_k,
     stages,
 )
 from ckgen.families.gemm.ck_tile_tree import is_unknown, tree_lacks
 from ckgen.families.gemm.config import Epilogue, Scheduler, TilePipeline
-from ckgen.families.gemm.device.tile_parts import matrix_steps, shuffles_odd_tiles, tile_config
+from ckgen.families.gemm.device.tile_parts import demands, shuffles_odd_tiles, tile_config
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
 from ckgen.specs.archs import load_arch
@@ -116,15 +115,7 @@ def copies(instance: Instance, variant: TileVariant) -> int:
 
 def expected(instance: Instance, arch: str, variant: TileVariant) -> Expectation:
     """What the kernel's machine code must be: the warp tile's instruction, as often as its K steps need it."""
-    config, signature, spec = tile_config(instance), instance.signature, load_arch(arch)
-    return Expectation(
-        steps=matrix_steps(instance, spec),
-        copies=copies(instance, variant),
-        lds_bytes=min(lds_bytes(signature, config, spec.wave_size), spec.lds_bytes),
-        scratch_bytes=0,
-        spills=0,
-        waves_per_simd=config.block_per_cu,
-    )
+    return demands(instance, load_arch(arch), copies(instance, variant))
 
 
 def device_unit(instance: Instance, variants: Sequence[TileVariant]) -> DeviceUnit:

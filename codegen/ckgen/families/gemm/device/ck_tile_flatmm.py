@@ -7,15 +7,16 @@ tests hold both equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import Use
 from ckgen.families.common.device.variant import cpp_bool
 from ckgen.families.gemm.ck_tile_geometry import epilogue_bytes
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
+from ckgen.families.gemm.device.listed_units import ListedUnits
 from ckgen.families.gemm.device.recorded import recorded_overflow
 from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
 from ckgen.families.gemm.enums import Quant
@@ -59,25 +60,6 @@ def all_variants(instance: Instance) -> tuple[FlatmmVariant, ...]:
     return tuple(FlatmmVariant(odd, add) for odd in (False, True) for add in adds)
 
 
-def device_unit(instance: Instance, variants: Sequence[FlatmmVariant]) -> DeviceUnit:
-    """The unit of these kernels, in the order given."""
-    symbols = tuple(symbol_of(instance, variant) for variant in variants)
-    rows = [_row(symbol, variant) for symbol, variant in zip(symbols, variants, strict=True)]
-    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
-    return DeviceUnit("device/ck_tile_flatmm_device.hip.j2", values, symbols)
-
-
-def host_unit(instance: Instance, variants: Mapping[str, Sequence[FlatmmVariant]]) -> DeviceUnit:
-    """The host unit where each arch's code object holds its variants; it names all that there are."""
-    rows = [
-        {**_row(symbol_of(instance, one), one), "archs": sorted(arch for arch, has in variants.items() if one in has)}
-        for one in all_variants(instance)
-    ]
-    prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "config": constants(instance), "variants": rows, "prepare": prepare}
-    return DeviceUnit("device/ck_tile_flatmm_host.cpp.j2", values, (prepare,))
-
-
 def lds_of(instance: Instance) -> int:
     """Bytes of LDS: A is staged in two buffers, of which the C-shuffle reuses the first."""
     config, signature = tile_config(instance), instance.signature
@@ -99,10 +81,6 @@ def expected(instance: Instance, arch: str, variant: FlatmmVariant) -> Expectati
     )
 
 
-def _row(symbol: str, variant: FlatmmVariant) -> dict[str, Any]:
-    return {"symbol": symbol, "odd": cpp_bool(variant.odd), "add": cpp_bool(variant.add)}
-
-
 def constants(instance: Instance) -> dict[str, Any]:
     """The fields of FlatmmConfig in dispatcher_cpp/backends/ck_tile/flatmm.hpp, in its order."""
     config, signature = tile_config(instance), instance.signature
@@ -120,13 +98,18 @@ def constants(instance: Instance) -> dict[str, Any]:
     }
 
 
+UNITS = ListedUnits(
+    "ck_tile_flatmm", constants, all_variants, lambda one: {"odd": cpp_bool(one.odd), "add": cpp_bool(one.add)}
+)
+"""Of these instances."""
+
 KIND: DeviceKind[Instance, FlatmmVariant] = DeviceKind(
     variants=(FlatmmVariant,),
     unavailable=unavailable,
     reachable=reachable,
     all_variants=all_variants,
-    device_unit=device_unit,
-    host_unit=host_unit,
+    device_unit=UNITS.device_unit,
+    host_unit=UNITS.host_unit,
     expected=expected,
 )
 """These instances as device code."""

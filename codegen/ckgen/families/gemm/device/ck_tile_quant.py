@@ -8,18 +8,18 @@ equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.unit import DeviceUnit, Use, prepare_symbol, symbol_of
+from ckgen.families.common.device.unit import Use
 from ckgen.families.common.device.variant import cpp_bool
-from ckgen.families.gemm.ck_tile_geometry import lds_bytes
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.device.ck_tile_absent import unavailable
-from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
+from ckgen.families.gemm.device.listed_units import ListedUnits
+from ckgen.families.gemm.device.tile_parts import demands, tile_config
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.model.expectation import Expectation
@@ -74,40 +74,9 @@ def all_variants(instance: Instance) -> tuple[QuantVariant, ...]:
     return tuple(QuantVariant(loop) for loop in Loop)
 
 
-def device_unit(instance: Instance, variants: Sequence[QuantVariant]) -> DeviceUnit:
-    """The unit of these kernels, in the order given."""
-    symbols = tuple(symbol_of(instance, variant) for variant in variants)
-    rows = [{"symbol": symbol, "loop": one.loop.value} for symbol, one in zip(symbols, variants, strict=True)]
-    values = {"instance": instance.name, "config": constants(instance), "variants": rows}
-    return DeviceUnit("device/ck_tile_quant_device.hip.j2", values, symbols)
-
-
-def host_unit(instance: Instance, variants: Mapping[str, Sequence[QuantVariant]]) -> DeviceUnit:
-    """The host unit where each arch's code object holds its variants; it names all that there are."""
-    rows = [
-        {
-            "symbol": symbol_of(instance, one),
-            "loop": one.loop.value,
-            "archs": sorted(arch for arch, has in variants.items() if one in has),
-        }
-        for one in all_variants(instance)
-    ]
-    prepare = prepare_symbol(instance.id)
-    values = {"instance": instance.name, "config": constants(instance), "variants": rows, "prepare": prepare}
-    return DeviceUnit("device/ck_tile_quant_host.cpp.j2", values, (prepare,))
-
-
 def expected(instance: Instance, arch: str, variant: QuantVariant) -> Expectation:
     """What the kernel's machine code must be."""
-    config, signature = tile_config(instance), instance.signature
-    return Expectation(
-        steps=matrix_steps(instance, load_arch(arch)),
-        copies=_COPIES[variant.loop],
-        lds_bytes=lds_bytes(signature, config),
-        scratch_bytes=0,
-        spills=0,
-        waves_per_simd=config.block_per_cu,
-    )
+    return demands(instance, load_arch(arch), _COPIES[variant.loop])
 
 
 def constants(instance: Instance) -> dict[str, Any]:
@@ -129,13 +98,16 @@ def constants(instance: Instance) -> dict[str, Any]:
     }
 
 
+UNITS = ListedUnits("ck_tile_quant", constants, all_variants, lambda one: {"loop": one.loop.value})
+"""Of these instances."""
+
 KIND: DeviceKind[Instance, QuantVariant] = DeviceKind(
     variants=(QuantVariant,),
     unavailable=unavailable,
     reachable=reachable,
     all_variants=all_variants,
-    device_unit=device_unit,
-    host_unit=host_unit,
+    device_unit=UNITS.device_unit,
+    host_unit=UNITS.host_unit,
     expected=expected,
 )
 """These instances as device code."""

@@ -14,7 +14,7 @@ from typing import Any
 from ckgen.families.common.device.kind import DeviceKind
 from ckgen.families.common.device.unit import DeviceUnit, Use, groups_symbol, prepare_symbol, symbol_of
 from ckgen.families.common.device.variant import cpp_bool
-from ckgen.families.gemm.ck_tile_geometry import COMBINING, is_group_quant, lds_bytes
+from ckgen.families.gemm.ck_tile_geometry import COMBINING, is_group_quant
 from ckgen.families.gemm.config import Epilogue, TilePipeline
 from ckgen.families.gemm.device import (
     ck_tile,
@@ -25,7 +25,7 @@ from ckgen.families.gemm.device import (
     ck_tile_quant,
     hip_blockscale,
 )
-from ckgen.families.gemm.device.tile_parts import matrix_steps, tile_config
+from ckgen.families.gemm.device.tile_parts import demands, tile_config
 from ckgen.families.gemm.enums import Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.grouped_gemm.deepgemm import names
@@ -109,7 +109,6 @@ def all_variants(instance: Instance) -> tuple[GroupedVariant, ...]:
 
 def expected(instance: Instance, arch: str, variant: GroupedVariant) -> Expectation:
     """What the kernel's machine code must be: the single GEMM's K steps of every main loop, no registers spilled."""
-    config, spec = tile_config(instance), load_arch(arch)
     if variant.role in (Role.UPLOAD, Role.DESCRIBE):
         lds = _DESCRIBE_LDS if variant.role is Role.DESCRIBE else 0
         return Expectation(steps=(), copies=0, lds_bytes=lds, scratch_bytes=0, spills=0, waves_per_simd=1)
@@ -117,18 +116,10 @@ def expected(instance: Instance, arch: str, variant: GroupedVariant) -> Expectat
     if kind == "grouped_blockscale":
         return hip_blockscale.expected(instance, arch, hip_blockscale.BlockScaleVariant())
     preshuffled = kind == "flatmm"
-    lds = lds_bytes(instance.signature, config, spec.wave_size)
-    if preshuffled:
-        lds = ck_tile_flatmm.lds_of(instance)
+    staged = ck_tile_flatmm.lds_of(instance) if preshuffled else None
     loops = ck_tile.main_loops(instance) if kind == "gemm" else ()
-    return Expectation(
-        steps=matrix_steps(instance, spec, preshuffle=preshuffled),
-        copies=_STEPS_OF_ALL_LOOPS.get(kind) or sum(ck_tile.copies(instance, loop) for loop in loops),
-        lds_bytes=min(lds, spec.lds_bytes),
-        scratch_bytes=0,
-        spills=0,
-        waves_per_simd=config.block_per_cu,
-    )
+    copies = _STEPS_OF_ALL_LOOPS.get(kind) or sum(ck_tile.copies(instance, loop) for loop in loops)
+    return demands(instance, load_arch(arch), copies, staged, preshuffle=preshuffled)
 
 
 def device_unit(instance: Instance, variants: Sequence[GroupedVariant]) -> DeviceUnit:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ckgen.families.common.asm_config import AsmConfig
 from ckgen.families.common.device.kind import DeviceKind
-from ckgen.families.common.device.shipped import ShippedVariant, host_values, not_shipped, objects_to_take
+from ckgen.families.common.device.shipped import (
+    ShippedVariant,
+    any_steps,
+    config_of,
+    demands,
+    host_values,
+    not_shipped,
+    shipped_kind,
+)
 from ckgen.families.common.device.unit import DeviceUnit, prepare_symbol
 from ckgen.families.common.device.variant import cpp_bool
-from ckgen.families.gemm.device.asm import all_variants
 from ckgen.families.gemm.enums import EpilogueOp, Quant
 from ckgen.families.gemm.instance import Instance
 from ckgen.families.moe.asm_kernels import AsmMoeKernel, asm_moe_kernel_of
@@ -25,16 +31,6 @@ def unavailable(instance: Instance, arch: str) -> str | None:
     if instance.signature not in kernel.signatures(load_arch(arch).fp8_flavour):
         return f"{kernel.config.name} computes another layer"
     return None
-
-
-def symbol(instance: Instance, variant: ShippedVariant) -> str:
-    """The name that the code object gives its kernel."""
-    return _kernel(instance).symbol
-
-
-def device_unit(instance: Instance, variants: Sequence[ShippedVariant]) -> DeviceUnit:
-    """The list of code objects to take."""
-    return objects_to_take(instance.name, _kernel(instance))
 
 
 def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant]]) -> DeviceUnit:
@@ -53,28 +49,12 @@ def host_unit(instance: Instance, variants: Mapping[str, Sequence[ShippedVariant
 def expected(instance: Instance, arch: str, variant: ShippedVariant) -> Expectation:
     """The signature's matrix instructions in any number; LDS as the arch has it, no scratch, no spills."""
     signature, spec = instance.signature, load_arch(arch)
-    types = (signature.a, signature.b, signature.acc)
-    steps = tuple(
-        (row.mnemonic, 1)
-        for row in spec.matrix_instructions
-        if (row.a, row.b, row.acc) == types and not row.scaled and row.blocks == 1
-    )
-    return Expectation(steps=steps, copies=0, lds_bytes=spec.lds_bytes, scratch_bytes=0, spills=0, waves_per_simd=1)
+    return demands(spec, any_steps(spec, (signature.a, signature.b, signature.acc)))
 
 
 def _kernel(instance: Instance) -> AsmMoeKernel:
-    config = instance.config
-    assert isinstance(config, AsmConfig), f"{instance.name} is no shipped kernel"
-    return asm_moe_kernel_of(config)
+    return asm_moe_kernel_of(config_of(instance))
 
 
-KIND: DeviceKind[Instance, ShippedVariant] = DeviceKind(
-    variants=(ShippedVariant,),
-    unavailable=unavailable,
-    all_variants=all_variants,
-    device_unit=device_unit,
-    host_unit=host_unit,
-    expected=expected,
-    symbol=symbol,
-)
+KIND: DeviceKind[Instance, ShippedVariant] = shipped_kind(_kernel, unavailable, host_unit, expected)
 """These instances as device code."""
