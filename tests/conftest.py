@@ -54,6 +54,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """What caches hold to the end is looked through once: pytest collects ten times for what tests left behind."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files with the most slow tests first, of equal ones by path: workers that get whole files are then done together,
     and all have one order, wherever they began. Tests in a browser and long ones run where -m names them."""
