@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 EVEN, UP, DOWN, ZERO = range(4)
 
@@ -16,42 +17,42 @@ class Format:
     exponent_bits: int
     mantissa_bits: int
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width."""
         return 1 + self.exponent_bits + self.mantissa_bits
 
-    @property
+    @cached_property
     def sign(self) -> int:
         """The sign bit."""
         return 1 << (self.bits - 1)
 
-    @property
+    @cached_property
     def infinity(self) -> int:
         """Infinity's code."""
         return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
 
-    @property
+    @cached_property
     def quiet(self) -> int:
         """The bit that makes a NaN quiet."""
         return 1 << (self.mantissa_bits - 1)
 
-    @property
+    @cached_property
     def nan(self) -> int:
         """A quiet NaN."""
         return self.infinity | self.quiet
 
-    @property
+    @cached_property
     def bias(self) -> int:
         """Of the exponent."""
         return (1 << (self.exponent_bits - 1)) - 1
 
-    @property
+    @cached_property
     def lowest(self) -> int:
         """Exponent of the last place of denormals."""
         return 1 - self.bias - self.mantissa_bits
 
-    @property
+    @cached_property
     def one(self) -> int:
         """1.0."""
         return self.bias << self.mantissa_bits
