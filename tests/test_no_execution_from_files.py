@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,14 @@ MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpi
 CALLS = {"eval", "exec"}
 YAML = {"load", "load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all"}
 LOADERS = {"Loader", "CLoader", "FullLoader", "CFullLoader", "UnsafeLoader", "CUnsafeLoader"}
+WORDS = re.compile("|".join([*MODULES, *CALLS, "yaml", "allow_pickle"]))
+"""One of these stands in any text with what is looked for: others need not be parsed."""
 
 
 def executing(text: str) -> Iterator[str]:
     """What in a module's text could turn bytes into running code."""
+    if not WORDS.search(text):
+        return
     for node in ast.walk(ast.parse(text)):
         names: list[str] = []
         if isinstance(node, ast.Import):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from functools import cached_property
 
 EVEN, UP, DOWN, ZERO = range(4)
 
@@ -17,42 +17,42 @@ class Format:
     exponent_bits: int
     mantissa_bits: int
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width."""
         return 1 + self.exponent_bits + self.mantissa_bits
 
-    @property
+    @cached_property
     def sign(self) -> int:
         """The sign bit."""
         return 1 << (self.bits - 1)
 
-    @property
+    @cached_property
     def infinity(self) -> int:
         """Infinity's code."""
         return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
 
-    @property
+    @cached_property
     def quiet(self) -> int:
         """The bit that makes a NaN quiet."""
         return 1 << (self.mantissa_bits - 1)
 
-    @property
+    @cached_property
     def nan(self) -> int:
         """A quiet NaN."""
         return self.infinity | self.quiet
 
-    @property
+    @cached_property
     def bias(self) -> int:
         """Of the exponent."""
         return (1 << (self.exponent_bits - 1)) - 1
 
-    @property
+    @cached_property
     def lowest(self) -> int:
         """Exponent of the last place of denormals."""
         return 1 - self.bias - self.mantissa_bits
 
-    @property
+    @cached_property
     def one(self) -> int:
         """1.0."""
         return self.bias << self.mantissa_bits
@@ -86,24 +86,30 @@ class Format:
         exponent = (code & self.infinity) >> self.mantissa_bits
         mantissa = code & ((1 << self.mantissa_bits) - 1)
         whole = mantissa | (1 << self.mantissa_bits if exponent else 0)
-        value = whole * Fraction(2) ** (max(exponent, 1) - 1 + self.lowest)
-        return -value if code & self.sign else value
+        numerator, denominator = _scaled(-whole if code & self.sign else whole, max(exponent, 1) - 1 + self.lowest)
+        return Fraction(numerator, denominator)
 
     def nearest(self, value: Fraction, rounding: int = EVEN) -> int:
         """The code of a value that is not 0."""
         sign, size = (self.sign, -value) if value < 0 else (0, value)
-        exponent = size.numerator.bit_length() - size.denominator.bit_length()
-        exponent -= size < Fraction(2) ** exponent
+        above, below = size.numerator, size.denominator
+        exponent = above.bit_length() - below.bit_length()
+        one, least = _scaled(below, exponent)
+        exponent -= above * least < one
         place = max(exponent - self.mantissa_bits, self.lowest)
-        scaled = size / Fraction(2) ** place
-        whole = floor(scaled)
-        rest = scaled - whole
+        one, least = _scaled(below, place)
+        whole, rest = divmod(above * least, one)
         away = rounding == (DOWN if sign else UP)
-        up = rest > 0 if away else rounding == EVEN and (rest > Fraction(1, 2) or (2 * rest == 1 and whole % 2 == 1))
+        up = rest > 0 if away else rounding == EVEN and (2 * rest > one or (2 * rest == one and whole % 2 == 1))
         code = whole + up + ((place - self.lowest) << self.mantissa_bits)  # the hidden bit counts up the exponent
         if code >= self.infinity:
             code = self.infinity if away or rounding == EVEN else self.infinity - 1
         return sign | code
+
+
+def _scaled(whole: int, exponent: int) -> tuple[int, int]:
+    """whole · 2^exponent, as a numerator and a denominator."""
+    return (whole << exponent, 1) if exponent >= 0 else (whole, 1 << -exponent)
 
 
 F16, BF16, F32, F64 = Format(5, 10), Format(8, 7), Format(8, 23), Format(11, 52)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -182,17 +183,14 @@ def pairs() -> tuple[Pair, ...]:
     """For every field of a Signature all legal changes of it, over a part of what is built; flavours resolved."""
     built = dict.fromkeys(unit.signature for unit in every_plan().units_of(GemmSignature) if X86.gfx in unit.defaults)
     bases = [one for op in Op for one in [one for one in built if one.op is op][::SOME]]
-    found = []
-    for field in fields(GemmSignature):
-        of_field = [
-            Pair(field.name, base, other)
-            for base in bases
-            for name, other in changes(base)
-            if name == field.name and is_usable(base) and is_usable(other)
-        ]
-        assert of_field, f"no two legal signatures differ in '{field.name}' alone"
-        found += of_field
-    return tuple(found)
+    of_field: dict[str, list[Pair]] = {field.name: [] for field in fields(GemmSignature)}
+    for base in filter(is_usable, bases):
+        for name, other in changes(base):
+            if is_usable(other):
+                of_field[name].append(Pair(name, base, other))
+    for name, found in of_field.items():
+        assert found, f"no two legal signatures differ in '{name}' alone"
+    return tuple(chain.from_iterable(of_field.values()))
 
 
 def is_usable(signature: GemmSignature) -> bool:

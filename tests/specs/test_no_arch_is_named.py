@@ -29,6 +29,8 @@ EXEMPT = (
 )
 ARCH = re.compile(r"gfx[0-9][0-9a-f]{2,}(?![0-9a-z])|sm_[0-9]{2,}[a-z]?(?![0-9a-z])", re.IGNORECASE)
 """gfx10, gfx11 and gfx12, by which compilers tell generations apart, are none."""
+BEGUN = re.compile("gfx|sm_", re.IGNORECASE)
+"""With what a name begins, also where a string is written in parts: only such files are worth parsing."""
 ONE = r"""["']?(?:[0-9]+=)?gfx[0-9a-f]+(?::[0-9]+)?["']?"""
 EXAMPLE = re.compile(rf"(?:such as|for example(?: TARGETS)?|as in|--targets?) {ONE}(?:(?:[;, ]| or ){ONE})*")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
@@ -43,6 +45,8 @@ def names_in(text: str) -> Iterator[str]:
 
 def in_python(source: str) -> Named:
     """In identifiers and strings that are no docstrings."""
+    if not BEGUN.search(source):
+        return
     tree = ast.parse(source)
     documents = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from ckgen.fuzz.case import Case
 from ckgen.measure.model import Candidate, Effort, Environment, Measured, MeasureStatus
@@ -15,9 +16,15 @@ from ckgen.measure.timing import Sample
 ENVIRONMENT = Environment("a fake", "x86_64_v4:2", "1.0", 2, (("ckgen", "0"),))
 
 
+@cache
+def text_of(problem: Case) -> str:
+    """Its text, which tunes ask for again and again."""
+    return problem.text()
+
+
 def made_up(problem: Case, candidate: Candidate) -> float:
     """Microseconds between 100 and 400, by the names alone."""
-    digest = hashlib.sha256(f"{problem.text()} {candidate}".encode()).digest()
+    digest = hashlib.sha256(f"{text_of(problem)} {candidate}".encode()).digest()
     return 100 + 300 * int.from_bytes(digest[:4], "big") / 2**32
 
 
@@ -62,27 +69,30 @@ class FakeMeasurer:
         done: Callable[[Measured], None] | None = None,
     ) -> tuple[Measured, ...]:
         self.calls += 1
+        shared = random.Random(f"{self.seed} {text_of(problem)} {effort} {self.process}")
+        burst = shared.random() if shared.random() < self.bursts else None
         found = []
         for one in candidates:
-            measured = self._one(problem, one, effort)
+            measured = self._one(problem, one, effort, burst)
             if done is not None:
                 done(measured)
                 self.heard(problem, measured)
             found.append(measured)
         return tuple(found)
 
-    def _one(self, problem: Case, one: Candidate, effort: Effort) -> Measured:
+    def _one(self, problem: Case, one: Candidate, effort: Effort, burst: float | None) -> Measured:
+        """`burst`: the part of the rounds in which something else takes a CPU, if it does."""
         end = self.ends.get(one.instance, MeasureStatus.OK)
         if end is not MeasureStatus.OK:
             return Measured(one, end, reason=f"it is {end.value}")
         self.cost += effort.most * effort.sample
-        draw = random.Random(f"{self.seed} {problem.text()} {one} {effort} {self.process if self.layout else ''}")
+        text = text_of(problem)
+        draw = random.Random(f"{self.seed} {text} {one} {effort} {self.process if self.layout else ''}")
         wide = self.noise / math.sqrt(effort.most)
-        placed = random.Random(f"{self.seed} {problem.text()} {one} {self.process}").gauss(0, self.layout)
+        placed = random.Random(f"{self.seed} {text} {one} {self.process}").gauss(0, self.layout)
         time = self.true(problem, one) * max(1 + draw.gauss(0, wide) + placed, 0.05)
-        shared = random.Random(f"{self.seed} {problem.text()} {effort} {self.process}")
-        if shared.random() < self.bursts:
-            return self._taken(one, time, draw, effort.most, shared.random())
+        if burst is not None:
+            return self._taken(one, time, draw, effort.most, burst)
         return Measured(one, MeasureStatus.OK, "", time, 0.6745 * wide, effort.most, 0.0, 0.0, "c0de")
 
     def _taken(self, one: Candidate, time: float, draw: random.Random, rounds: int, part: float) -> Measured:

@@ -26,7 +26,7 @@ from ckgen.tune.outcome import Outcome
 from ckgen.tune.problems import Key, in_ladders, of_counts
 from ckgen.tune.run import Options, Tuner
 from ckgen.tune.ties import Contest, Verdict
-from tune.fake_measurer import ENVIRONMENT, FakeMeasurer
+from tune.fake_measurer import ENVIRONMENT, FakeMeasurer, text_of
 
 LADDERS = in_ladders(
     of_counts(
@@ -46,7 +46,7 @@ class Machine(FakeMeasurer):
     def selected(self, problem: Case) -> Candidate | None:
         if not self.has_rule:
             return None
-        draw = random.Random(problem.text())
+        draw = random.Random(text_of(problem))
         return min(self.candidates(problem), key=lambda one: self.true(problem, one) * (1 + abs(draw.gauss(0, 0.12))))
 
 
@@ -63,7 +63,7 @@ def machine(seed: int) -> Times:
                 same = sorted(NAMES, key=times.__getitem__)[:4]
                 times |= {name: times[same[0]] * (1 + abs(draw.gauss(0, 0.005))) for name in same}
             every |= {(problem.text, name): time for name, time in times.items()}
-    return lambda problem, one: every[problem.text(), one.instance]
+    return lambda problem, one: every[text_of(problem), one.instance]
 
 
 def tunes(folder: Path, true: Times, *, has_rule: bool = True, bursts: float = 0.4) -> list[Outcome]:

@@ -380,8 +380,8 @@ def test_a_kernel_that_only_noise_put_within_the_bound_is_not_taken(tmp_path: Pa
         return 100.0 + int(one.instance[1]) / 100 if one.instance in fast[problem.m] else 200.0
 
     class Lucky(FakeMeasurer):
-        def _one(self, problem, one, effort):  # type: ignore[no-untyped-def]
-            found = super()._one(problem, one, effort)
+        def _one(self, problem, one, effort, burst):  # type: ignore[no-untyped-def]
+            found = super()._one(problem, one, effort, burst)
             is_seen = one.instance != "lucky" or effort.most == CONFIRM.effort.most
             return found if is_seen else replace(found, median_us=100.5)
 

@@ -1,8 +1,8 @@
 // Attention signatures: canonical names round trip and are injective, and what means nothing is refused.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <ckgen/ckgen.hpp>
@@ -55,8 +55,8 @@ std::vector<FmhaTraits> all_traits() {
 }
 
 TEST(FmhaSignature, NamesAndNumbersOfAllTraitsAreInjective) {
-  std::set<std::string> names;
-  std::set<std::uint64_t> numbers;
+  std::unordered_set<std::string> names;
+  std::unordered_set<std::uint64_t> numbers;
   std::size_t legal = 0;
   const std::vector<FmhaTraits> all = all_traits();
   for (const FmhaTraits& traits : all) {

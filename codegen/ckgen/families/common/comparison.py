@@ -67,18 +67,22 @@ def compare(expected: Expected, actual: npt.NDArray[np.generic]) -> Comparison:
     """Every element against its bound; `actual` is of any shape with as many elements."""
     found = np.asarray(actual, np.float64).reshape(expected.c.shape)
     with np.errstate(invalid="ignore"):
-        error = np.where(np.isnan(found), np.inf, np.abs(found - expected.c))
-    error[np.isinf(expected.bound)] = 0
-    bound = np.where(np.isinf(expected.bound), 0, expected.bound)
+        error = np.abs(found - expected.c)
+    error[np.isnan(found)] = np.inf
+    bound = expected.bound
+    if (is_any := np.isinf(bound)).any():
+        error[is_any] = 0
+        bound = np.where(is_any, 0, bound)
+    inexact = np.flatnonzero(error)
     with np.errstate(invalid="ignore", divide="ignore"):
-        excess = np.where(error == 0, 0.0, error / bound)
-    bad = excess > 1
+        excess = error.ravel()[inexact] / bound.ravel()[inexact]
+    bad = inexact[excess > 1]
     first = None
-    if bad.any():
-        place = tuple(int(index) for index in np.argwhere(bad)[0])
+    if len(bad):
+        place = tuple(int(index) for index in np.unravel_index(bad[0], error.shape))
         first = Wrong(*_of_three(place), float(expected.c[place]), float(found[place]))
     most = (float(error.max(initial=0)), float(bound.max(initial=0)), float(excess.max(initial=0)))
-    return Comparison(*most, int(bad.sum()), first)
+    return Comparison(*most, len(bad), first)
 
 
 def _of_three(place: tuple[int, ...]) -> tuple[int, int, int]:

@@ -25,15 +25,14 @@ def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = Fal
     to_even: of two as near to a number that is exactly known, only the even one is right. fp32 must hold that number
     where the type is narrower.
     """
+    if to_even and not truncates and not error.any():
+        return _rounded_to_even(exact, dtype)
     tie = np.abs(exact) * _TIE.get(dtype, _NARROW_TIE)
     with np.errstate(over="ignore", invalid="ignore"):
         nearest = decode(encode(exact, dtype))
-        if to_even and not error.any():
-            least = most = nearest
-        else:
-            least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
-            if to_even:
-                least, most = (np.where(error == 0, nearest, end) for end in (least, most))
+        least, most = (decode(encode(exact + side * np.maximum(error, tie), dtype)) for side in (-1, 1))
+        if to_even:
+            least, most = (np.where(error == 0, nearest, end) for end in (least, most))
     if truncates:
         cut = np.where((error == 0) & (nearest == exact), 0.0, _step(nearest, dtype))
         least, most = np.where(exact > 0, least - cut, least), np.where(exact < 0, most + cut, most)
@@ -43,6 +42,17 @@ def rounded(exact: Values, error: Values, dtype: DType, *, truncates: bool = Fal
         center, half = np.where(is_known, nearest, (least + most) / 2), np.where(is_known, 0.0, (most - least) / 2)
     bound = np.where(is_lost, np.inf, np.where(np.isnan(exact), 0.0, half))
     return Expected(np.where(is_lost | np.isnan(exact), exact, center), bound)
+
+
+def _rounded_to_even(exact: Values, dtype: DType) -> Expected:
+    """The one right value of each number; any where the type cannot hold it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        nearest = decode(encode(exact, dtype))
+    size, bound = np.abs(exact), np.zeros_like(exact)
+    if (is_other := ~(size < _LARGEST.get(dtype, np.inf))).any():
+        nearest = np.where(is_other, exact, nearest)
+        bound[is_other & ~np.isnan(exact)] = np.inf
+    return Expected(nearest, bound)
 
 
 def least_bits(values: Values) -> Values:

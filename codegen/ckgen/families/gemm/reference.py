@@ -16,8 +16,8 @@ from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
 _ROWS, _CHUNK_BYTES = 16, 16
-_AT_ONCE = 1 << 18
-"""Values whose steps are looked at together, in a cache."""
+_AT_ONCE = 1 << 15
+"""Values whose steps are looked at together, in a core's own cache."""
 _FEW = 1 << 10
 """So many most often tell the step of all, which is then only held against the others."""
 _STEPS = 6
@@ -103,9 +103,12 @@ def quantum(values: Values) -> float:
             unit = _quantum(part)
             continue
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-            finer = part[np.rint(part / unit) * unit != part]
-        if finer.size:
-            unit = min(unit, _quantum(finer))
+            multiple = part * (1 / unit)
+            np.rint(multiple, out=multiple)
+            multiple *= unit
+        is_finer = multiple != part
+        if is_finer.any():
+            unit = min(unit, _quantum(part[is_finer]))
     return float(unit)
 
 
@@ -224,6 +227,10 @@ def _in_blocks(rows: Values, scales: Values | None, n: int, k: int) -> Values:
     if scales is None:
         return rows
     count, length = rows.shape[-2:]
+    of_n, of_k = scales.shape[-2:]
+    if (of_n * n, of_k * k) == (count, length):  # no block is cut, and scales need not be copied
+        blocks = rows.reshape(*rows.shape[:-2], of_n, n, of_k, k)
+        return (blocks * scales[..., :, None, :, None]).reshape(rows.shape)
     return rows * np.repeat(np.repeat(scales, n, axis=-2), k, axis=-1)[..., :count, :length]
 
 

@@ -4,6 +4,7 @@
 #include "backends/host/gemm/blocking.hpp"
 #include "backends/host/gemm/gemm.hpp"
 #include "backends/host/gemm/small_m.hpp"
+#include "backends/host/host_fixture.hpp"
 #include "ckgen/codecs.hpp"
 #include "ckgen/preshuffle.hpp"
 #include "ckgen/scales.hpp"
@@ -137,17 +138,29 @@ class Product {
     return p;
   }
 
-  // The definition's sum for row r and column j of a batch, and the sum of magnitudes.
-  std::pair<double, double> expected(std::int64_t batch, std::int64_t r, std::int64_t j) const {
+  // Lines of K values, each a code of the type, from lines of so many codes.
+  std::vector<double> values(DType t, const std::vector<unsigned char>& codes, std::int64_t lines,
+                             std::int64_t ld) const {
+    std::vector<double> all(static_cast<std::size_t>(lines * shape.k));
+    auto next = all.begin();
+    for (std::int64_t line = 0; line < lines; ++line)
+      for (std::int64_t k = 0; k < shape.k; ++k) *next++ = double{value_of(t, code_at(t, codes, line * ld + k))};
+    return all;
+  }
+
+  // The definition's sum for row r and column j of a batch, and the sum of magnitudes, of these values.
+  HOST_TEST_ONE_THREAD std::pair<double, double> expected(const std::vector<double>& rows,
+                                                          const std::vector<double>& columns, std::int64_t batch,
+                                                          std::int64_t r, std::int64_t j) const {
     const std::int64_t row = batch * shape.m + r, column = batch * shape.n + j;
     const std::int64_t group = traits.quant == Quant::mx ? 32 : traits.quant == Quant::blockscale ? block_k() : shape.k;
     const std::int64_t of_b = traits.quant == Quant::blockscale ? j / traits.scale_block.n : j;
+    const double *of_row = rows.data() + row * shape.k, *of_column = columns.data() + column * shape.k;
     double total = 0, size = 0;
     for (std::int64_t g = 0; g * group < shape.k; ++g) {
       double part = 0, part_size = 0;
       for (std::int64_t k = g * group; k < std::min((g + 1) * group, shape.k); ++k) {
-        const double x = double{value_of(traits.a, code_at(traits.a, a, row * lda + k))} *
-                         double{value_of(traits.b, code_at(traits.b, b, column * ldb + k))};
+        const double x = of_row[k] * of_column[k];
         part += x;
         part_size += std::fabs(x);
       }
@@ -163,10 +176,12 @@ class Product {
   }
 
   void check(const std::string& what) const {
+    const std::vector<double> rows = values(traits.a, a, shape.batch * shape.m, lda),
+                              columns = values(traits.b, b, shape.batch * shape.n, ldb);
     for (std::int64_t i = 0; i < shape.batch; ++i)
       for (std::int64_t r = 0; r < shape.m; ++r) {
         for (std::int64_t j = 0; j < shape.n; ++j) {
-          const auto [want, size] = expected(i, r, j);
+          const auto [want, size] = expected(rows, columns, i, r, j);
           // One rounding per product and sum, three per group, the epilogue's.
           const double bound = static_cast<double>(shape.k + 3 * groups + 4) * std::ldexp(size, -24);
           const double got = result(i, r, j);

@@ -2,6 +2,7 @@
 // say: fused multiply-adds over ascending k within a part, then the strategy's order. Results must be equal, bit by
 // bit.
 #include "backends/host/gemm/gemm.hpp"
+#include "backends/host/host_fixture.hpp"
 #include "ckgen/codecs.hpp"
 
 #include <gtest/gtest.h>
@@ -31,6 +32,12 @@ float to(DType t, float value) {
   if (t == DType::fp32 || t == DType::int32) return value;
   return decode(t, encode(t, value));
 }
+
+/// Values of one row or column along K.
+struct Line {
+  const float* first;
+  std::int64_t step;
+};
 
 class Data {
  public:
@@ -68,13 +75,14 @@ class Data {
     if (t.bias) x.bias = bias.data();
   }
 
-  float a_at(std::int64_t i, std::int64_t m, std::int64_t k) const {
+  /// A row of A, and a column of B.
+  Line row(std::int64_t i, std::int64_t m) const {
     const bool rows = a_is_row_major(case_.traits.layout);
-    return a_values_.data()[i * args.batch_stride_a + (rows ? m * args.lda + k : k * args.lda + m)];
+    return {a_values_.data() + i * args.batch_stride_a + m * (rows ? args.lda : 1), rows ? 1 : args.lda};
   }
-  float b_at(std::int64_t k, std::int64_t n) const {
+  Line column(std::int64_t n) const {
     const bool rows = b_is_row_major(case_.traits.layout);
-    return b_values_.data()[rows ? k * args.ldb + n : n * args.ldb + k];
+    return {b_values_.data() + n * (rows ? 1 : args.ldb), rows ? args.ldb : 1};
   }
   double c_at(std::int64_t i, std::int64_t m, std::int64_t n) const {
     const std::int64_t at = i * args.batch_stride_c + m * args.ldc + n;
@@ -161,29 +169,39 @@ double finished(const Data& d, const GemmTraits& t, double acc, std::int64_t m, 
   return t.bias && with_bias ? value + d.bias[static_cast<std::size_t>(n)] : value;
 }
 
+HOST_TEST_ONE_THREAD float sum_of(const Line& a, const Line& b, std::int64_t k, std::int64_t end) {
+  float sum = 0;
+  for (; k < end; ++k) sum = ::fmaf(a.first[k * a.step], b.first[k * b.step], sum);
+  return sum;
+}
+
+HOST_TEST_ONE_THREAD std::int32_t whole_of(const Line& a, const Line& b, std::int64_t k, std::int64_t end) {
+  std::int32_t sum = 0;
+  for (; k < end; ++k)
+    sum += static_cast<std::int32_t>(a.first[k * a.step]) * static_cast<std::int32_t>(b.first[k * b.step]);
+  return sum;
+}
+
 double expected(const Data& d, const Case& c, Strategy strategy, const std::vector<std::int64_t>& parts, std::int64_t i,
                 std::int64_t m, std::int64_t n) {
+  const bool integers = c.traits.a == DType::int8;
+  const Line row_of_a = d.row(i, m), column_of_b = d.column(n);
   std::vector<float> sums;
   std::vector<std::int32_t> wholes;
   std::int64_t k = 0;
   for (const std::int64_t part : parts) {
     const std::int64_t end = std::min(k + part * c.tile.tile_k, c.k);
-    float sum = 0;
-    std::int32_t whole = 0;
-    for (; k < end; ++k) {
-      const float a = d.a_at(i, m, k), b = d.b_at(k, n);
-      sum = std::fma(a, b, sum);
-      whole += static_cast<std::int32_t>(a) * static_cast<std::int32_t>(b);
-    }
-    sums.push_back(sum);
-    wholes.push_back(whole);
+    if (integers)
+      wholes.push_back(whole_of(row_of_a, column_of_b, k, end));
+    else
+      sums.push_back(sum_of(row_of_a, column_of_b, k, end));
+    k = end;
   }
-  const bool integers = c.traits.a == DType::int8;
   // rowwise scales follow the batch's A; B is shared
   const std::int64_t row = i * c.m + m;
-  if (strategy == Strategy::atomic && sums.size() > 1 && c.traits.c != DType::int32) {
+  if (strategy == Strategy::atomic && parts.size() > 1 && c.traits.c != DType::int32) {
     float total = 0;
-    for (std::size_t s = 0; s < sums.size(); ++s) {
+    for (std::size_t s = 0; s < parts.size(); ++s) {
       const double one = finished(d, c.traits, integers ? wholes[s] : static_cast<double>(sums[s]), row, n, s == 0);
       total = to(c.traits.c, total + to(c.traits.c, static_cast<float>(one)));
     }
