@@ -52,11 +52,14 @@ void encode_row(const FmhaBackwardRun& run, const float* values, void* tensor, s
 
 // ---- dot_do_o -------------------------------------------------------------------------------------------------------
 
-void decode_row(const FmhaBackwardRun& run, const void* tensor, std::int64_t at, std::int64_t count,
-                float* out) noexcept {
+/// A row as fp32: where it is, or in `room`.
+const float* decoded_row(const FmhaBackwardRun& run, const void* tensor, std::int64_t at, std::int64_t count,
+                         float* room) noexcept {
   const DType type = run.g.signature.a;
+  if (type == DType::fp32) return static_cast<const float*>(tensor) + at;
   const PackSource source = make_pack_source(PackKind::f32, type, element(tensor, type, at), 0, true, false);
-  run.g.isa->pack(source, 0, 1, 1, 0, count, out);
+  run.g.isa->pack(source, 0, 1, 1, 0, count, room);
+  return room;
 }
 
 /// In sixteen sums, for the vectors of any level.
@@ -81,9 +84,10 @@ void dot_do_o(const FmhaBackwardRun& run, std::int64_t b, std::int64_t head, std
   const std::int64_t d_o = g.signature.fmha.varlen ? run.first_row(b) * a.dout_strides.row : b * a.dout_strides.batch;
   float of_o[kFmhaMaxHdim], of_do[kFmhaMaxHdim];
   for (std::int64_t i = first; i < end; ++i) {
-    decode_row(run, a.o, x.o + head * a.o_strides.head + i * a.o_strides.row, g.shape.hdim_v, of_o);
-    decode_row(run, a.dout, d_o + head * a.dout_strides.head + i * a.dout_strides.row, g.shape.hdim_v, of_do);
-    *run.delta(head, run.first_row(b) + i) = dot(of_o, of_do, g.shape.hdim_v);
+    const std::int64_t o = x.o + head * a.o_strides.head + i * a.o_strides.row;
+    const std::int64_t dout = d_o + head * a.dout_strides.head + i * a.dout_strides.row, hdim = g.shape.hdim_v;
+    *run.delta(head, run.first_row(b) + i) =
+        dot(decoded_row(run, a.o, o, hdim, of_o), decoded_row(run, a.dout, dout, hdim, of_do), hdim);
   }
   if (x.length_k > 0 && run.blocks_of(x, tile).count() > 0) return;
   const float zeros[kFmhaMaxHdim] = {};
@@ -119,25 +123,22 @@ void wait_for(const std::atomic<std::uint32_t>& turn, std::uint32_t rank) noexce
   }
 }
 
-/// Adds a tile's part to dQ; the last one of `count` writes it.
+/// Adds a tile's part times `scale` to dQ; the last one of `count` writes it. A part that is all becomes the sum.
 void add_dq(const FmhaBackwardRun& run, std::int64_t b, std::int64_t head, std::int64_t tile, std::int64_t rows,
-            const float* part, std::int64_t rank, std::int64_t count) noexcept {
+            float* part, std::int64_t rank, std::int64_t count) noexcept {
   const FmhaBackwardGeometry& g = run.g;
   const std::int64_t hdim = g.shape.hdim_q, ld = g.q_panels * g.panel, first = tile * g.m0;
-  const bool is_fp32 = g.signature.a == DType::fp32;
+  float* sums = part;
+  std::int64_t sums_ld = ld;
+  if (g.signature.a == DType::fp32)
+    sums = static_cast<float*>(run.args.dq) + dq_at(run, b, head, first), sums_ld = run.args.dq_strides.row;
+  else if (count > 1)
+    sums = run.dq(head, run.first_row(b) + first), sums_ld = hdim;
   if (g.blocks > 1) wait_for(turn(run, b, head, tile), static_cast<std::uint32_t>(rank));
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t at = dq_at(run, b, head, first + r);
-    const float* const from = part + r * ld;
-    float* const sums = is_fp32     ? static_cast<float*>(run.args.dq) + at
-                        : count > 1 ? run.dq(head, run.first_row(b) + first + r)
-                                    : nullptr;
-    if (rank > 0)
-      for (std::int64_t d = 0; d < hdim; ++d) sums[d] += from[d];
-    else if (sums != nullptr)
-      std::copy_n(from, hdim, sums);
-    if (!is_fp32 && rank == count - 1) encode_row(run, sums != nullptr ? sums : from, run.args.dq, at, hdim);
-  }
+  g.kernels->backward.add({part, ld, sums, sums_ld, rows, hdim, run.args.scale, rank > 0});
+  if (g.signature.a != DType::fp32 && rank == count - 1)
+    for (std::int64_t r = 0; r < rows; ++r)
+      encode_row(run, sums + r * sums_ld, run.args.dq, dq_at(run, b, head, first + r), hdim);
   if (g.blocks > 1) turn(run, b, head, tile).store(static_cast<std::uint32_t>(rank + 1), std::memory_order_release);
 }
 

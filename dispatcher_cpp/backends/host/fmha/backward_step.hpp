@@ -58,6 +58,18 @@ struct FmhaNarrow {
 };
 using FmhaNarrowFn = void (*)(const FmhaNarrow& narrow);
 
+/// out = scale * in, or out += scale * in, row by row.
+struct FmhaAdd {
+  const float* in;
+  std::int64_t in_ld;
+  float* out;
+  std::int64_t out_ld;
+  std::int64_t rows, columns;
+  float scale;
+  bool adds;
+};
+using FmhaAddFn = void (*)(const FmhaAdd& add);
+
 /// What a thread does before the first step of a task and after its last one; null: nothing.
 struct FmhaTurn {
   void (*begin)();
@@ -69,6 +81,7 @@ struct FmhaBackwardKernels {
   FmhaTurn turn;  // around products
   FmhaGradientsFn gradients;
   FmhaNarrowFn narrow;  // null where words are fp32
+  FmhaAddFn add;
 };
 
 }  // namespace host

@@ -1,5 +1,6 @@
 #include "backends/host/fmha/backward_tile.hpp"
 
+#include "backends/host/fmha/pack.hpp"
 #include "backends/host/gemm/pack_source.hpp"
 
 #include <algorithm>
@@ -41,12 +42,9 @@ void pack_rows_of(const FmhaBackwardGeometry& g, const RowsOf& x, std::int64_t w
 /// As A of products along the head dimension: row by row; zeros up to `rows`.
 void copy_rows(const FmhaBackwardGeometry& g, const RowsOf& x, std::int64_t rows, std::int64_t ld,
                std::uint32_t* out) noexcept {
-  const PackSource source = source_of(g, x, true);
-  const std::int64_t elements = elements_per_word(g.kind), words = (x.hdim + elements - 1) / elements;
-  for (std::int64_t r = 0; r < x.count; ++r) {
-    g.isa->pack(source, r, 1, 1, 0, x.hdim, out + r * ld);
-    std::fill(out + r * ld + words, out + (r + 1) * ld, 0U);
-  }
+  const DType type = g.signature.a;
+  for (std::int64_t r = 0; r < x.count; ++r)
+    pack_fmha_row(*g.isa, g.kind, type, element(x.base, type, x.at + r * x.stride), x.hdim, ld, out + r * ld);
   for (std::int64_t r = x.count; r < rows; ++r) std::fill_n(out + r * ld, ld, 0U);
 }
 
@@ -211,15 +209,13 @@ void FmhaBackwardTile::add_keys() noexcept {
                                 words, g_.q_panels, true});
 }
 
-const float* FmhaBackwardTile::dq() noexcept {
+float* FmhaBackwardTile::dq() noexcept {
   const bool narrow = g_.kind != PackKind::f32;
   const std::int64_t elements = elements_per_word(g_.kind), panel = g_.panel;
   float* const out = at<float>(g_.dq_tile);
   g_.kernels->backward.product({at<void*>(narrow ? g_.ds_columns : g_.dp), narrow ? g_.ld / 2 : g_.ld, 1,
                                 at<void*>(g_.k_rows), panel, g_.key_words * panel, out, g_.q_panels * panel, rows_,
                                 (columns_ + elements - 1) / elements, g_.q_panels, false});
-  const std::int64_t count = rows_ * g_.q_panels * panel;
-  for (std::int64_t i = 0; i < count; ++i) out[i] *= run_.args.scale;
   return out;
 }
 

@@ -58,8 +58,8 @@ class FmhaBackwardTile {
 
   /// dK and dV of the block, as sums: += those of rows().
   void add_keys() noexcept;
-  /// scale * dS K of rows(), [row_count()][g.q_panels * g.panel].
-  const float* dq() noexcept;
+  /// dS K of rows(), [row_count()][g.q_panels * g.panel]; not yet times `scale`.
+  float* dq() noexcept;
   void clear_keys() noexcept;
   const float* dk() const noexcept { return at<float>(g_.dk); }
   const float* dv() const noexcept { return at<float>(g_.dv); }

@@ -20,14 +20,6 @@ std::int64_t words_together(const FmhaGeometry& g, std::int64_t rows) noexcept {
   return rows > g.in_place->most_single ? g.in_place->many_together : g.kernels->panel / 2;
 }
 
-/// A row of `hdim` bf16 as it is, zeros up to `words` words.
-void copy_words(const unsigned char* in, std::int64_t hdim, std::int64_t words, std::uint32_t* out) noexcept {
-  auto* const to = reinterpret_cast<unsigned char*>(out);
-  const std::int64_t bytes = hdim * 2;
-  std::memcpy(to, in, static_cast<std::size_t>(bytes));
-  std::memset(to + bytes, 0, static_cast<std::size_t>(words * 4 - bytes));
-}
-
 /// Whether all rows of K are known to have numbers of 31 bits.
 bool has_row_numbers(const FmhaGeometry& g, const FmhaStrides& s) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -114,6 +106,19 @@ void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
   pack_v(g, args, sequence, kv_head, first, count, reinterpret_cast<std::uint32_t*>(out + g.v_offset));
 }
 
+void pack_fmha_row(const IsaTable& isa, PackKind kind, DType type, const unsigned char* in, std::int64_t hdim,
+                   std::int64_t words, std::uint32_t* out) noexcept {
+  auto* const to = reinterpret_cast<unsigned char*>(out);
+  std::int64_t done = (hdim + elements_per_word(kind) - 1) / elements_per_word(kind) * 4;
+  if (type == (kind == PackKind::f32 ? DType::fp32 : DType::bf16)) {
+    done = bytes_of(type, hdim);
+    std::memcpy(to, in, static_cast<std::size_t>(done));
+  } else {
+    isa.pack(make_pack_source(kind, type, in, 0, true, false), 0, 1, 1, 0, hdim, out);
+  }
+  std::memset(to + done, 0, static_cast<std::size_t>(words * 4 - done));
+}
+
 void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, std::int64_t kv_head,
                     std::int64_t first, std::int64_t count, void* row, void* out) noexcept {
   const DType type = g.signature.a;
@@ -132,19 +137,11 @@ void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSeque
     if (r < count) {
       const std::int64_t head = kv_head * g.group + (first + r) % g.group, i = (first + r) / g.group;
       const unsigned char* const from = element(args.q, type, x.q + head * s.head + i * s.row);
-      if (is_whole && g.kind == PackKind::bf16 && type == DType::bf16) {
-        copy_words(from, hdim, together, words);
-        continue;
-      }
-      const PackSource source = make_pack_source(g.kind, type, from, 0, true, false);
-      g.isa->pack(source, 0, 1, 1, 0, hdim, words);
+      pack_fmha_row(*g.isa, g.kind, type, from, hdim, is_whole ? together : g.words, words);
     } else {
-      std::memset(words, 0, static_cast<std::size_t>(g.words) * 4);
+      std::memset(words, 0, static_cast<std::size_t>(is_whole ? together : g.words) * 4);
     }
-    if (is_whole) {
-      std::fill(words + g.words, words + together, 0U);
-      continue;
-    }
+    if (is_whole) continue;
     for (std::int64_t w = 0; w < g.q_words / kFmhaRows; w += together)
       for (std::int64_t i = 0; i < together; ++i)
         to[w * kFmhaRows + r * together + i] = w + i < g.words ? words[w + i] : 0;

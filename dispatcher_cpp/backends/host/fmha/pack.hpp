@@ -13,6 +13,10 @@ namespace host {
 void pack_fmha_tile(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,
                     std::int64_t first, std::int64_t count, unsigned char* out) noexcept;
 
+/// A row of a tensor, `hdim` elements from `in` on, as words; zeros up to `words` of them.
+void pack_fmha_row(const IsaTable& isa, PackKind kind, DType type, const unsigned char* in, std::int64_t hdim,
+                   std::int64_t words, std::uint32_t* out) noexcept;
+
 /// Rows [first, first + count) of a KV head's group, count at most kFmhaRows, as one group of rows. `row` has room for
 /// one.
 void pack_fmha_rows(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& sequence, std::int64_t kv_head,

@@ -159,9 +159,23 @@ constexpr FmhaNarrowFn narrow_of(WordF32) {
   return nullptr;
 }
 
+void fmha_add(const FmhaAdd& x) {
+  const VecF scale = broadcast_f(x.scale);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const float* const in = x.in + r * x.in_ld;
+    float* const out = x.out + r * x.out_ld;
+    std::int64_t j = 0;
+    for (; j + kLanes <= x.columns; j += kLanes) {
+      const VecF v = load_f(in + j);
+      store_f(out + j, x.adds ? fma_f(v, scale, load_f(out + j)) : mul_f(v, scale));
+    }
+    for (; j < x.columns; ++j) out[j] = x.adds ? __builtin_fmaf(in[j], x.scale, out[j]) : in[j] * x.scale;
+  }
+}
+
 template <class W>
 constexpr FmhaKernels with_backward(FmhaKernels kernels) {
-  kernels.backward = {&fmha_product<W>, {}, &fmha_gradients, narrow_of(W{})};
+  kernels.backward = {&fmha_product<W>, {}, &fmha_gradients, narrow_of(W{}), &fmha_add};
   return kernels;
 }
 
