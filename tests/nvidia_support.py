@@ -1,4 +1,4 @@
-"""The NVIDIA toolchain for tests: taken where it was prepared, never prepared here; CI has none."""
+"""The NVIDIA toolchain for tests: taken where it was prepared, never prepared here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ckgen.build.nvidia.toolchain import NvidiaToolchain, load
 from ckgen.model.errors import InputError
 
 REQUIRE = "CKGEN_REQUIRE_NVIDIA"
-"""Set to 1 it makes a toolchain that is missing a failure instead of a skip."""
+"""Set to 1, as CI does, it makes a toolchain that is missing a failure instead of a skip."""
 
 
 def nvidia_toolchain() -> NvidiaToolchain:

@@ -97,6 +97,7 @@ begin sanitizers 10 sanitizers  # nor does this, which nothing waits for: done w
 check "Python packages" python -m pip install -q -e '.[test]'
 [ "${#failed[@]}" -eq 0 ] || fail "cannot install the Python packages"
 begin toolchain 0 ckgen toolchain amd --also older-ck
+begin nvidia 10 ckgen toolchain nvidia
 begin texts 10 texts
 check "C++ build" ended cpp
 check "ctest" ctest --preset ci --parallel "$(nproc)"
@@ -104,6 +105,8 @@ check "AMD toolchain" ended toolchain
 export CKGEN_REQUIRE_AMD=1
 check "emulator under address and undefined-behaviour sanitizers" python tools/sanitize_emulator.py
 check "texts" ended texts
+check "NVIDIA toolchain" ended nvidia
+export CKGEN_REQUIRE_NVIDIA=1
 check "pytest" pytest -q -n "$(nproc)" --dist loadfile --no-loadscope-reorder
 check "what is left of the sanitizers" ended sanitizers
 
