@@ -20,6 +20,7 @@ them, a tuple."""
 class Native:
     """call(sites, options, results, operands, stream): runs sites[key(tensors, stream)][options], without the
     GIL, and returns the results, those among them that the site makes; None where no site may run as it is.
+    call_one(sites, options, stream, result, *operands): the same of one result, which it returns.
 
     stream: None for that of the tensors' framework. key(tensors, stream): None where tensors are of a type that is not
     read. site(numbers, block, patches, tensors, kept, fail, makers, allocate): see src/python/site.hpp. launch(site,
@@ -29,6 +30,7 @@ class Native:
     """
 
     call: Callable[[Sites, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int | None], tuple[Any, ...] | None]
+    call_one: Callable[..., Any]
     key: Callable[[tuple[Any, ...], int | None], bytes | None]
     site: Callable[
         [

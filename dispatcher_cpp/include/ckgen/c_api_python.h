@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* A new reference to a Python tuple of the functions call, key, site, launch and read_with; null, with a Python error
- * set where there is a Python, if it cannot be made. The caller holds the GIL. */
+/* A new reference to a Python tuple of the functions call, call_one, key, site, launch and read_with; null, with a
+ * Python error set where there is a Python, if it cannot be made. The caller holds the GIL. */
 CKGEN_API void* ckgen_python_functions(void);
 
 #ifdef __cplusplus

@@ -57,6 +57,12 @@ struct Tensors {
       if (!read_one(PyTuple_GetItem(tuple, i), addresses[count++])) return false;
     return !key.full;
   }
+  bool read_all(PyObject* const* tensors, std::size_t further) noexcept {
+    if (count + further > kMostTensors) return false;
+    for (std::size_t i = 0; i < further; ++i)
+      if (!read_one(tensors[i], addresses[count++])) return false;
+    return !key.full;
+  }
 
  private:
   bool read_one(PyObject* tensor, std::uint64_t& address) noexcept {
@@ -160,6 +166,27 @@ PyObject* site_among(PyObject* sites, PyObject* said) noexcept {
   return PyDict_GetItemWithError(sites, said);
 }
 
+/// The site of these options and tensors, if it may run as it is, kept by `kept`; null without an error where none may.
+const Site* site_for(PyObject* sites, PyObject* said, PyObject* given_stream, const Tensors& tensors, PyObject*& kept,
+                     void*& stream) noexcept {
+  const Owned bytes(key_bytes(tensors.key));
+  if (!bytes) return nullptr;
+  PyObject* const alike = PyDict_GetItemWithError(sites, bytes.get());
+  kept = alike != nullptr ? site_among(alike, said) : nullptr;
+  if (kept == nullptr) {
+    PyErr_Clear();  // options that have no hash; whoever makes a site says so
+    return nullptr;
+  }
+  Py_IncRef(kept);  // another thread may drop it while this one runs without the GIL
+  const Site* const site = site_of(kept);
+  if (site == nullptr || !is_current(*site) || !stream_of(given_stream, tensors, stream)) return nullptr;
+  return site;
+}
+
+PyObject* none_unless_failed() noexcept {
+  return PyErr_Occurred() == nullptr ? new_none() : nullptr;
+}
+
 /// call(sites, options, results, operands, stream): runs the site of these options and tensors, and returns its
 /// results. None where there is none that may run as it is.
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
@@ -167,20 +194,11 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   Tensors tensors;
   tensors.key.add(arguments[4] != none() ? 1 : 0);
   if (!tensors.read_all(arguments[2]) || !tensors.read_all(arguments[3])) return new_none();
-  const Owned bytes(key_bytes(tensors.key));
-  if (!bytes) return nullptr;
-  PyObject* const alike = PyDict_GetItemWithError(arguments[0], bytes.get());
-  PyObject* const found = alike != nullptr ? site_among(alike, arguments[1]) : nullptr;
-  if (found == nullptr) {
-    PyErr_Clear();  // options that have no hash; whoever makes a site says so
-    return new_none();
-  }
-  Py_IncRef(found);  // another thread may drop it while this one runs without the GIL
-  const Owned kept(found);
-  const Site* const site = site_of(found);
-  if (site == nullptr) return nullptr;
+  PyObject* found = nullptr;
   void* stream = nullptr;
-  if (!is_current(*site) || !stream_of(arguments[4], tensors, stream)) return new_none();
+  const Site* const site = site_for(arguments[0], arguments[1], arguments[4], tensors, found, stream);
+  const Owned kept(found);
+  if (site == nullptr) return none_unless_failed();
   PyObject* results = arguments[2];
   if (site->makers == nullptr) {
     Py_IncRef(results);
@@ -190,6 +208,30 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   const bool takes_these = takes(*site, tensors.addresses.data());
   if (takes_these && run(*site, tensors, stream)) return results;
   Py_DecRef(results);
+  return takes_these ? nullptr : new_none();
+}
+
+/// call_one(sites, options, stream, result, *operands): the same of one result, which it returns.
+PyObject* call_one(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  constexpr Py_ssize_t kAhead = 3;
+  if (count <= kAhead) return new_none();
+  Tensors tensors;
+  tensors.key.add(arguments[2] != none() ? 1 : 0);
+  if (!tensors.read_all(arguments + kAhead, static_cast<std::size_t>(count - kAhead))) return new_none();
+  PyObject* found = nullptr;
+  void* stream = nullptr;
+  const Site* const site = site_for(arguments[0], arguments[1], arguments[2], tensors, found, stream);
+  const Owned kept(found);
+  if (site == nullptr) return none_unless_failed();
+  PyObject* result = arguments[kAhead];
+  if (site->makers == nullptr) {
+    Py_IncRef(result);
+  } else if (result = make(PyTuple_GetItem(site->makers, 0), tensors.addresses[0]); result == nullptr) {
+    return nullptr;
+  }
+  const bool takes_these = takes(*site, tensors.addresses.data());
+  if (takes_these && run(*site, tensors, stream)) return result;
+  Py_DecRef(result);
   return takes_these ? nullptr : new_none();
 }
 
@@ -278,8 +320,9 @@ PyObject* read_type_with(PyObject*, PyObject* const* arguments, Py_ssize_t count
   return new_none();
 }
 
-std::array<PyMethodDef, 5> methods{{
+std::array<PyMethodDef, 6> methods{{
     {"call", call, kFastCall, nullptr},
+    {"call_one", call_one, kFastCall, nullptr},
     {"key", key, kFastCall, nullptr},
     {"site", site, kFastCall, nullptr},
     {"launch", launch_site, kFastCall, nullptr},
@@ -299,7 +342,7 @@ extern "C" void* ckgen_python_functions(void) {
     made[i] = PyCFunction_NewEx(&methods[i], nullptr, nullptr);
     all = all && made[i] != nullptr;
   }
-  PyObject* const tuple = all ? PyTuple_Pack(5, made[0], made[1], made[2], made[3], made[4]) : nullptr;
+  PyObject* const tuple = all ? PyTuple_Pack(6, made[0], made[1], made[2], made[3], made[4], made[5]) : nullptr;
   for (PyObject* one : made)
     if (one != nullptr) Py_DecRef(one);
   return tuple;
