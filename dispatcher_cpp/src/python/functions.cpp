@@ -7,26 +7,13 @@
 #include <new>
 #include <vector>
 
+#include "src/python/call_tensors.hpp"
 #include "src/python/site.hpp"
-#include "src/python/tensor.hpp"
 
 namespace ckgen::inline v1::detail {
 namespace {
 
 constexpr char kSite[] = "ckgen.site";
-constexpr std::size_t kMostTensors = 1024;
-constexpr std::int32_t kCpu = 1;
-
-/// None, for ever.
-PyObject* none() noexcept {
-  static PyObject* const found = Py_BuildValue("");
-  return found;
-}
-
-PyObject* new_none() noexcept {
-  Py_IncRef(none());
-  return none();
-}
 
 const Site* site_of(PyObject* capsule) noexcept {
   return static_cast<const Site*>(PyCapsule_GetPointer(capsule, kSite));
@@ -38,70 +25,6 @@ void end_site(PyObject* capsule) {
       if (one != nullptr) Py_DecRef(one);
     delete site;
   }
-}
-
-/// All tensors of a call, results first; absent ones are None and have no address.
-struct Tensors {
-  std::array<std::uint64_t, kMostTensors> addresses;
-  std::size_t count = 0;
-  KeyWords key;
-  StreamOf stream_of = nullptr;  // of the first tensor on a GPU
-  std::int32_t device_type = kCpu;
-  std::int32_t device_id = 0;
-
-  /// Those of a tuple, behind those that were read before.
-  bool read_all(PyObject* tuple) noexcept {
-    const Py_ssize_t further = PyTuple_Size(tuple);
-    if (further < 0 || count + static_cast<std::size_t>(further) > kMostTensors) return false;
-    for (Py_ssize_t i = 0; i < further; ++i)
-      if (!read_one(PyTuple_GetItem(tuple, i), addresses[count++])) return false;
-    return !key.full;
-  }
-  bool read_all(PyObject* const* tensors, std::size_t further) noexcept {
-    if (count + further > kMostTensors) return false;
-    for (std::size_t i = 0; i < further; ++i)
-      if (!read_one(tensors[i], addresses[count++])) return false;
-    return !key.full;
-  }
-
- private:
-  bool read_one(PyObject* tensor, std::uint64_t& address) noexcept {
-    address = 0;
-    if (tensor == none()) {
-      key.add(~std::uint64_t{0});
-      return true;
-    }
-    TensorPlace place;
-    if (!read(tensor, place, key)) return false;
-    address = place.address;
-    if (device_type == kCpu && place.device_type != kCpu) {
-      device_type = place.device_type;
-      device_id = place.device_id;
-      stream_of = place.stream_of;
-    }
-    return true;
-  }
-};
-
-PyObject* key_bytes(const KeyWords& key) noexcept {
-  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(key.words.data()),
-                                   static_cast<Py_ssize_t>(key.used * sizeof(std::uint64_t)));
-}
-
-/// The caller's stream, else that of the framework that the tensors are of. false where nobody says.
-bool stream_of(PyObject* given, const Tensors& tensors, void*& stream) noexcept {
-  stream = nullptr;
-  if (given != none()) {
-    const unsigned long long address = PyLong_AsUnsignedLongLong(given);
-    if (address == ~0ULL && PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      return false;
-    }
-    stream = reinterpret_cast<void*>(address);
-    return true;
-  }
-  if (tensors.device_type == kCpu) return true;
-  return tensors.stream_of != nullptr && tensors.stream_of(tensors.device_type, tensors.device_id, &stream) == 0;
 }
 
 /// A tensor that the framework of the others allocates; memory of a GPU is freed behind the launch, on the stream that
@@ -138,7 +61,7 @@ PyObject* results_of(const Site& site, PyObject* given, std::uint64_t* addresses
   return results;
 }
 
-bool run(const Site& site, Tensors& tensors, void* stream) noexcept {
+bool run(const Site& site, CallTensors& tensors, void* stream) noexcept {
   if (site.allocate == nullptr) return launch(site, tensors.addresses.data(), stream);
   const Owned workspace(make(site.allocate, tensors.addresses[site.workspace]));
   return workspace && launch(site, tensors.addresses.data(), stream);
@@ -167,8 +90,8 @@ PyObject* site_among(PyObject* sites, PyObject* said) noexcept {
 }
 
 /// The site of these options and tensors, if it may run as it is, kept by `kept`; null without an error where none may.
-const Site* site_for(PyObject* sites, PyObject* said, PyObject* given_stream, const Tensors& tensors, PyObject*& kept,
-                     void*& stream) noexcept {
+const Site* site_for(PyObject* sites, PyObject* said, PyObject* given_stream, const CallTensors& tensors,
+                     PyObject*& kept, void*& stream) noexcept {
   const Owned bytes(key_bytes(tensors.key));
   if (!bytes) return nullptr;
   PyObject* const alike = PyDict_GetItemWithError(sites, bytes.get());
@@ -191,7 +114,7 @@ PyObject* none_unless_failed() noexcept {
 /// results. None where there is none that may run as it is.
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 5) return new_none();
-  Tensors tensors;
+  CallTensors tensors;
   tensors.key.add(arguments[4] != none() ? 1 : 0);
   if (!tensors.read_all(arguments[2]) || !tensors.read_all(arguments[3])) return new_none();
   PyObject* found = nullptr;
@@ -215,7 +138,7 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
 PyObject* call_one(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   constexpr Py_ssize_t kAhead = 3;
   if (count <= kAhead) return new_none();
-  Tensors tensors;
+  CallTensors tensors;
   tensors.key.add(arguments[2] != none() ? 1 : 0);
   if (!tensors.read_all(arguments + kAhead, static_cast<std::size_t>(count - kAhead))) return new_none();
   PyObject* found = nullptr;
@@ -237,7 +160,7 @@ PyObject* call_one(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
 
 /// key(tensors, stream): the bytes by which `call` will look for sites; None where it never will.
 PyObject* key(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  Tensors tensors;
+  CallTensors tensors;
   if (count != 2) return new_none();
   tensors.key.add(arguments[1] != none() ? 1 : 0);
   if (!tensors.read_all(arguments[0])) return new_none();
