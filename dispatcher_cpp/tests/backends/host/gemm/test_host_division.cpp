@@ -119,26 +119,6 @@ TEST(HostDivision, PiecesCoverTheProductOnceInTheMemoryOfAPart) {
         }
 }
 
-TEST(HostDivision, PiecesHaveTheBytesOfTheWhole) {
-  constexpr std::int64_t kM = 1201, kN = 128, kK = 512;
-  std::vector<float> a(kM * kK), b(kN * kK), whole(kM * kN), shared(kM * kN);
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 37 % 101) / 7.0F - 7.0F;
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i * 53 % 97) / 9.0F - 5.0F;
-  GemmArgs args{};
-  args.a = a.data(), args.b = b.data();
-  args.m = kM, args.n = kN, args.k = kK, args.batch = 1;
-  args.lda = kK, args.ldb = kK, args.ldc = kN;
-  for (const int threads : {1, 2}) {
-    const Division d =
-        make_division(kTraits, {&kIsaV3, PackKind::f32, 6, 16, 96, 512, 512, kK, 0, threads, false}, {kM, kN, kK, 1});
-    EXPECT_EQ(d.rest.count > 0, threads > 1);
-    std::vector<unsigned char> room(d.bytes + 64);
-    args.c = threads == 1 ? whole.data() : shared.data();
-    execute(d, kTraits, args, room.data() + (-reinterpret_cast<std::uintptr_t>(room.data()) & 63));
-  }
-  EXPECT_TRUE(std::ranges::equal(whole, shared));
-}
-
 /// Every line that calls of `words` steps ask for, in order, until there are no more.
 std::vector<const unsigned char*> lines_of(Ahead ahead, std::int64_t words) {
   std::vector<const unsigned char*> lines;
