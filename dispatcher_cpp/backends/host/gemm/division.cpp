@@ -14,8 +14,9 @@ namespace {
 constexpr double kWholeProductFlops = 5e7;
 
 // What packing takes, in multiplications of the same element by a register tile's columns or rows. The rows are packed
-// before the first is multiplied, and leave the second-level cache again. Tile instructions multiply so much faster.
-constexpr std::int64_t kRowCost = 20, kColumnCost = 16, kOfTiles = 8;
+// before the first is multiplied, and leave the second-level cache again. Tile instructions multiply so much faster,
+// and many read rows where they lie.
+constexpr std::int64_t kRowCost = 20, kColumnCost = 16, kRowCostOfTiles = 64, kColumnCostOfTiles = 128;
 
 // A part's rest, and what cores are held to differ by: two of a virtual machine with nothing else to do multiplied 156
 // and 126 GF/s.
@@ -41,10 +42,12 @@ std::int64_t computed_rows(const Blocking& b, std::int64_t rows) noexcept {
 
 // What so many rows and columns take, for each element of K: of sizes that may be 2^40 each.
 double cost(const Blocking& b, std::int64_t rows, std::int64_t columns) noexcept {
-  const double packing = static_cast<double>(kRowCost * rows + kColumnCost * columns);
+  const bool of_tiles = has_tiles(b);
+  const std::int64_t packing =
+      (of_tiles ? kRowCostOfTiles : kRowCost) * rows + (of_tiles ? kColumnCostOfTiles : kColumnCost) * columns;
   const auto computed =
       static_cast<double>(computed_rows(b, rows)) * static_cast<double>(ceil_div(columns, b.nr) * b.nr);
-  return computed + packing * static_cast<double>(has_tiles(b) ? kOfTiles : 1);
+  return computed + static_cast<double>(packing);
 }
 
 Cut cut_for(const Blocking& b, const Sizes& size, int threads) noexcept {
@@ -123,9 +126,11 @@ Division make_division(const GemmTraits& traits, const Blocking& blocking, const
   d.threads = static_cast<int>(
       std::min<double>(threads, static_cast<double>(d.cut.count()) * static_cast<double>(sizes.batch)));
   if (d.threads > 1 && sizes.batch == 1 && blocking.in_place == nullptr) d.rest = rest_for(blocking, d.cut, sizes);
+  Blocking of_part = blocking;
+  of_part.whole_b = true;
   const auto make = [&](const Piece& p) {
     Geometry& made = d.geometry[p.geometry];
-    made = make_geometry(traits, blocking, {p.rows, p.columns, sizes.k, 1});
+    made = make_geometry(traits, of_part, {p.rows, p.columns, sizes.k, 1});
     d.part_bytes = std::max(d.part_bytes, made.bytes);
   };
   const std::int64_t parts = d.cut.count() * sizes.batch;
