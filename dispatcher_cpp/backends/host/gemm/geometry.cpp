@@ -17,7 +17,7 @@ constexpr std::int64_t kPackedBBytes = std::int64_t{256} << 10;
 // CPUs with tiles have 2 MB of that cache.
 constexpr std::int64_t kPackedBBytesOfTiles = std::int64_t{512} << 10;
 // All of B that finds room there beside a block of A is used for all rows at once, each of which is then read once.
-constexpr std::int64_t kWholeBBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kWholeBBytesOfTiles = std::int64_t{1} << 20;
 constexpr std::int64_t kAccumulatorBytes = std::int64_t{2} << 20;
 // Runs of B's rows that are read at a time.
 constexpr std::int64_t kDepthWords = 512;
@@ -43,11 +43,9 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
 // Bytes of packed B of an item, at most; fewer rows than a block take as long as B is packed.
 std::int64_t most_of_b(const Geometry& g, const Blocking& blocking, bool has_tiles) noexcept {
   const bool is_tall = g.size.m > blocking.block_m;
-  if (blocking.isa->begin_tiles == nullptr || !is_tall) return kPackedBBytes;
-  const std::int64_t row_bytes = g.depth_words * 4;
-  const bool is_whole = blocking.whole_b && g.depth >= g.split && g.size.n <= kWholeBBytes / row_bytes;
-  if (is_whole) return kWholeBBytes;
-  return has_tiles ? kPackedBBytesOfTiles : kPackedBBytes;
+  if (!has_tiles || !is_tall) return kPackedBBytes;
+  const bool is_whole = blocking.whole_b && g.depth >= g.split && g.size.n <= kWholeBBytesOfTiles / (g.depth_words * 4);
+  return is_whole ? kWholeBBytesOfTiles : kPackedBBytesOfTiles;
 }
 
 // Columns and depth of B that an item packs at once.
