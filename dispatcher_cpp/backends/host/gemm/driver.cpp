@@ -4,6 +4,7 @@
 #include "backends/host/gemm/fused.hpp"
 #include "backends/host/gemm/pack_source.hpp"
 #include "backends/host/gemm/part_scales.hpp"
+#include "backends/host/gemm/result_lines.hpp"
 #include "ckgen/prepack.hpp"
 
 #include <algorithm>
@@ -13,15 +14,6 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
-
-// Rows of a tile of C that may lie a power of two apart: they share one set of a first-level cache of eight ways.
-constexpr std::int64_t kRowsOfASet = 7;
-
-// The line of an address, to be written: it is taken from the other cores, which a store would wait for. CPUs that do
-// not know the instruction do nothing; the address may be any.
-[[gnu::always_inline]] inline void ask_to_write(std::uintptr_t address) noexcept {
-  asm volatile("prefetchw (%0)" : : "r"(address));
-}
 
 // A part of one matrix product of the batch.
 class Problem {
@@ -235,7 +227,7 @@ class Problem {
   bool can_sum_in_c() const noexcept {
     return g_.one_pass && g_.splits == 1 && g_.kind == PackKind::f32 && traits_.c == DType::fp32 &&
            traits_.quant == Quant::none && traits_.epilogue.empty() && bias_ == nullptr && g_.in_place == nullptr &&
-           mr_ <= kRowsOfASet && reinterpret_cast<std::uintptr_t>(c_) % alignof(float) == 0;
+           stays_in_cache(mr_, bytes_of(traits_.c, ldc_)) && reinterpret_cast<std::uintptr_t>(c_) % alignof(float) == 0;
   }
   // Whether each tile's sums, found in one call, are all that there is to store: kernels of tiles round one tile while
   // they multiply the next.

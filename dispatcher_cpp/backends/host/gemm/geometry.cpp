@@ -16,6 +16,8 @@ constexpr std::int64_t kPackedABytes = std::int64_t{8} << 20;
 constexpr std::int64_t kPackedBBytes = std::int64_t{256} << 10;
 // CPUs with tiles have 2 MB of that cache.
 constexpr std::int64_t kPackedBBytesOfTiles = std::int64_t{512} << 10;
+// All of B that finds room there beside a block of A is used for all rows at once, each of which is then read once.
+constexpr std::int64_t kWholeBBytesOfTiles = std::int64_t{1} << 20;
 constexpr std::int64_t kAccumulatorBytes = std::int64_t{2} << 20;
 // Runs of B's rows that are read at a time.
 constexpr std::int64_t kDepthWords = 512;
@@ -38,13 +40,22 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
   return tallest;
 }
 
+// Bytes of packed B of an item, at most; fewer rows than a block take as long as B is packed.
+std::int64_t most_of_b(const Geometry& g, const Blocking& blocking, bool has_tiles) noexcept {
+  const bool is_tall = g.size.m > blocking.block_m;
+  if (!has_tiles || !is_tall) return kPackedBBytes;
+  const bool is_whole = blocking.whole_b && g.depth >= g.split && g.size.n <= kWholeBBytesOfTiles / (g.depth_words * 4);
+  return is_whole ? kWholeBBytesOfTiles : kPackedBBytesOfTiles;
+}
+
 // Columns and depth of B that an item packs at once.
-void cut_columns(Geometry& g, const Blocking& blocking, std::int64_t most_bytes) noexcept {
+void cut_columns(Geometry& g, const Blocking& blocking, bool has_tiles) noexcept {
   const std::int64_t e = elements_per_word(g.kind), nr = blocking.nr, kc_words = g.kc / e;
   g.depth_words = std::min(g.split_words, ceil_div(kDepthWords, kc_words) * kc_words);
   g.depth = std::min(g.depth_words * e, g.split);
   const std::int64_t most = std::min(ceil_div(blocking.block_n, nr), g.n_panels);
-  const std::int64_t widest = std::clamp<std::int64_t>(most_bytes / (nr * 4 * g.depth_words), 1, most);
+  const std::int64_t widest =
+      std::clamp<std::int64_t>(most_of_b(g, blocking, has_tiles) / (nr * 4 * g.depth_words), 1, most);
   g.across = ceil_div(g.n_panels, widest);
   g.item_n = ceil_div(g.n_panels, g.across);
 }
@@ -100,8 +111,7 @@ Geometry make_geometry(const GemmTraits& traits, const Blocking& blocking, const
   const std::int64_t tallest = tallest_of.mr;
   if (g.reads_prepacked && sizes.m <= tallest)
     g.kc = std::max(g.kc, ceil_div(kPanelsABytes / 4 / tallest * e, grain) * grain);
-  const bool is_tall = sizes.m > blocking.block_m;  // fewer rows take as long as B is packed
-  cut_columns(g, blocking, has_tiles && is_tall ? kPackedBBytesOfTiles : kPackedBBytes);
+  cut_columns(g, blocking, has_tiles);
   g.one_pass = g.splits <= 1 && g.depth >= g.split;
   g.acc_ld = g.item_n * nr + 16;  // not a power of two, or the rows of a tile would fight for one cache set
 

@@ -111,7 +111,7 @@ void pack_k_contiguous(const PackSource& s, std::int64_t p0, std::int64_t count,
     return;
   }
 #if CKGEN_HOST_LEVEL >= 4
-  if constexpr (packs_as_it_is<T, KIND>()) {
+  if constexpr (packs_lines<T, KIND>()) {
     if (!s.preshuffled && s.op == OperandOp::none) return pack_lines<T, KIND>(s, p0, count, width, k0, length, panel);
   }
 #else

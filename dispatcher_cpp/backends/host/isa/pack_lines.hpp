@@ -17,9 +17,13 @@ namespace {
 
 #if CKGEN_HOST_LEVEL >= 4
 template <DType T, PackKind KIND>
-constexpr bool packs_as_it_is() {
+constexpr bool is_of_halves() {
+  return (T == DType::fp16 || T == DType::bf16) && KIND == PackKind::f32;
+}
+template <DType T, PackKind KIND>
+constexpr bool packs_lines() {
   return (T == DType::fp32 && KIND == PackKind::f32) || (T == DType::bf16 && KIND == PackKind::bf16) ||
-         KIND == PackKind::i8;
+         KIND == PackKind::i8 || is_of_halves<T, KIND>();
 }
 
 constexpr int kBlockRows = 16;
@@ -60,7 +64,7 @@ inline std::int64_t first_bytes(const unsigned char* row, std::int64_t ld_bytes)
   return ahead == 0 || ahead % 4 != 0 || ld_bytes % kLine != 0 ? kLine : ahead;
 }
 
-// What words of a row become, and how many each of them: themselves, or with some bits turned.
+// What words of a row become, and how many each of them: themselves, with some bits turned, or their halves as fp32.
 struct AsTheyAre {
   static constexpr int kWords = 1;
   void operator()(__m512i word, __m512i (&out)[1]) const { out[0] = word; }
@@ -69,6 +73,20 @@ struct Turned {
   static constexpr int kWords = 1;
   void operator()(__m512i word, __m512i (&out)[1]) const { out[0] = _mm512_xor_si512(word, bits); }
   __m512i bits;
+};
+template <DType T>
+struct Halves {
+  static constexpr int kWords = 2;
+  void operator()(__m512i word, __m512i (&out)[2]) const {
+    const __m512i high = _mm512_srli_epi32(word, 16);
+    if constexpr (T == DType::bf16) {
+      out[0] = _mm512_slli_epi32(word, 16);
+      out[1] = _mm512_slli_epi32(high, 16);
+    } else {
+      out[0] = _mm512_castps_si512(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(word)));
+      out[1] = _mm512_castps_si512(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(high)));
+    }
+  }
 };
 
 // Line by line through registers into the panel, of which word w is `width` words behind word w - 1; `first` bytes at
@@ -128,7 +146,9 @@ template <DType T, PackKind KIND>
 void pack_lines(const PackSource& s, std::int64_t p0, std::int64_t count, int width, std::int64_t k0,
                 std::int64_t length, std::uint32_t* panel) {
   constexpr int kBytes = 4 / elements_per_word(KIND);
-  if constexpr (KIND == PackKind::i8 && CKGEN_HOST_LEVEL >= 5) {
+  if constexpr (is_of_halves<T, KIND>()) {
+    pack_lines<2>(s, Halves<T>{}, p0, count, width, k0, length, panel);
+  } else if constexpr (KIND == PackKind::i8 && CKGEN_HOST_LEVEL >= 5) {
     const Turned turned{_mm512_set1_epi32(static_cast<int>(added_to_bytes(s)))};
     pack_lines<kBytes>(s, turned, p0, count, width, k0, length, panel);
   } else {

@@ -77,15 +77,46 @@ TEST(HostDivision, PartsCoverTheProductInWholeRegisterTiles) {
       }
 }
 
-TEST(HostDivision, TheWorkspaceOfAPartHoldsEveryPart) {
+// What of each part is left to be taken last: the costs of packing decide whether rows, columns or nothing.
+TEST(HostDivision, TheRestOfAPartIsWhatPacksLeast) {
+  struct Row {
+    Sizes size;
+    int threads;
+    Rest rest;
+  };
+  for (const Row& x : {Row{{4096, 512, 512, 1}, 2, {true, 266, 2}}, Row{{64, 4096, 4096, 1}, 2, {false, 256, 2}},
+                       Row{{256, 1792, 5120, 1}, 2, {false, 128, 2}}, Row{{4096, 512, 512, 1}, 1, {false, 0, 0}},
+                       Row{{4096, 512, 512, 2}, 2, {false, 0, 0}}, Row{{130, 96, 60, 1}, 2, {false, 0, 0}}}) {
+    SCOPED_TRACE(testing::Message() << x.size.m << " x " << x.size.n << " on " << x.threads);
+    const Rest rest = division(x.size, x.threads).rest;
+    EXPECT_EQ(rest.of_rows, x.rest.of_rows);
+    EXPECT_EQ(rest.length, x.rest.length);
+    EXPECT_EQ(rest.count, x.rest.count);
+  }
+}
+
+TEST(HostDivision, PiecesCoverTheProductOnceInTheMemoryOfAPart) {
   for (const std::int64_t m : {15, 113, 400, 2000})
-    for (const std::int64_t k : {40, 3000, 70000}) {
-      SCOPED_TRACE(testing::Message() << m << " rows, K " << k);
-      const Division d = division({m, 700, k, 1}, 3);
-      for (const std::int64_t rows : {d.cut.rows, m - d.cut.rows * (d.cut.down - 1)})
-        for (const std::int64_t columns : {d.cut.columns, 700 - d.cut.columns * (d.cut.across - 1)})
-          EXPECT_LE(make_geometry(kTraits, blocking(k, 1), {rows, columns, k, 1}).bytes, d.part_bytes);
-    }
+    for (const std::int64_t n : {97, 700, 1400})
+      for (const std::int64_t k : {40, 3000, 70000})
+        for (const int threads : {1, 2, 3, 7}) {
+          SCOPED_TRACE(testing::Message() << m << " x " << n << ", K " << k << " on " << threads);
+          const Division d = division({m, n, k, 1}, threads);
+          std::vector<int> times(static_cast<std::size_t>(m * n));
+          for (std::int64_t i = 0; i < d.pieces(); ++i) {
+            const Piece p = d.piece(i);
+            ASSERT_TRUE(p.rows > 0 && p.columns > 0 && p.m0 + p.rows <= m && p.n0 + p.columns <= n) << i;
+            for (std::int64_t r = p.m0; r < p.m0 + p.rows; ++r)
+              for (std::int64_t c = p.n0; c < p.n0 + p.columns; ++c) ++times[static_cast<std::size_t>(r * n + c)];
+            const Geometry made = make_geometry(kTraits, blocking(k, 1), {p.rows, p.columns, k, 1});
+            const Geometry& kept = d.geometry[p.geometry];
+            EXPECT_EQ(kept.size.m, p.rows);
+            EXPECT_EQ(kept.size.n, p.columns);
+            EXPECT_EQ(kept.bytes, made.bytes);
+            EXPECT_LE(made.bytes, d.part_bytes);
+          }
+          EXPECT_EQ(std::count(times.begin(), times.end(), 1), m * n);
+        }
 }
 
 /// Every line that calls of `words` steps ask for, in order, until there are no more.

@@ -2,6 +2,7 @@
 // The data are small integers and power-of-two scales: every sum is exact, so results must be equal. The wide matrix of
 // dtypes, rounding and refusals is tests/cpp/test_host_gemm.py; this file is what the sanitizers run.
 #include "backends/host/gemm/blocking.hpp"
+#include "backends/host/gemm/division.hpp"
 #include "backends/host/gemm/gemm.hpp"
 #include "backends/host/host_fixture.hpp"
 
@@ -206,6 +207,30 @@ TEST(GemmTwin, CallersInSeveralThreads) {
       }
     });
   for (std::thread& c : callers) c.join();
+}
+
+// So many operations that threads leave a rest of their parts to whoever is done first.
+TEST(GemmHost, ThreadsThatTakePiecesChangeNoByte) {
+  constexpr std::int64_t kM = 1201, kN = 128, kK = 512;
+  const GemmTraits t{kFloat, kFloat, kFloat, DType::fp32, Layout::rcr, Quant::none, false, false};
+  std::vector<float> a(kM * kK), b(kN * kK), c[2];
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 37 % 101) / 7.0F;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i * 53 % 97) / 9.0F - 5.0F;
+  GemmArgs args{};
+  args.a = a.data(), args.b = b.data();
+  args.m = kM, args.n = kN, args.k = kK, args.batch = 1;
+  args.lda = kK, args.ldb = kK, args.ldc = kN;
+  for (const int threads : {1, 2}) {
+    const host::HostConfig config{host::Isa::x86_64_v3, 6, 16, 96, 512, 512, threads};
+    const host::Blocking blocking = host::host_blocking(t, config, kK);
+    EXPECT_EQ(host::make_division(t, blocking, {kM, kN, kK, 1}).rest.count > 0, threads > 1);
+    const Workspace w(host::gemm_host_workspace(t, config, kM, kN, kK, 1));
+    std::vector<float>& result = c[threads - 1];
+    result.resize(kM * kN);
+    args.c = result.data();
+    ASSERT_TRUE(host::run_gemm_host(t, config, args, w.data).ok());
+  }
+  EXPECT_EQ(c[0], c[1]);
 }
 
 TEST(GemmTwin, HugeSizesAreRefusedOrCountedNotOverflowed) {

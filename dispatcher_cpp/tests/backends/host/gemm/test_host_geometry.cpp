@@ -1,5 +1,6 @@
 // How a GEMM on the CPU is cut, and what goes where in its workspace: the rules of backends/host/gemm/driver.hpp in
 // numbers.
+#include "backends/host/gemm/blocking.hpp"
 #include "backends/host/gemm/driver.hpp"
 #include "backends/host/workspace.hpp"
 
@@ -47,6 +48,25 @@ TEST(HostGeometry, TheSmallestTileThatNeedsNoMorePanelsIsPicked) {
 /// Tiles of 14 x 32 in blocks of 112 x 512 x 512.
 Geometry wide_geometry(const Sizes& size) {
   return make_geometry(traits_of(), {&kIsaV4, PackKind::f32, 14, 32, 112, 512, 512, size.k, 0, 1, false}, size);
+}
+
+// All of B of 1 MiB at most is used for all rows at once by tiles, whose CPUs have room for it in the second-level
+// cache.
+TEST(HostGeometry, TilesHaveAllOfBPackedAtOnceWhereACoreHasRoom) {
+  const IsaTable* const amx = table_for(Isa::x86_64_amx);
+  if (amx == nullptr) GTEST_SKIP() << "this build has no tiles";
+  const auto items = [amx](std::int64_t m, std::int64_t n, std::int64_t k, bool whole_b = true) {
+    Blocking blocking{amx, PackKind::bf16, 32, 32, 128, 512, 2048, k, 0, 1, true};
+    blocking.whole_b = whole_b;
+    constexpr GemmTraits kBf16{DType::bf16, DType::bf16, DType::bf16, DType::fp32,
+                               Layout::rcr, Quant::none, false,       false};
+    return make_geometry(kBf16, blocking, {m, n, k, 1}).across;
+  };
+  EXPECT_EQ(items(1024, 512, 1024), 1);
+  EXPECT_EQ(items(1024, 544, 1024), 3);
+  EXPECT_EQ(items(1024, 512, 1026), 3);
+  EXPECT_EQ(items(128, 512, 1024), 4);
+  EXPECT_EQ(items(1024, 512, 1024, false), 2);
 }
 
 // 256 KiB of B, 512 words deep, in items as alike as their panels allow.
