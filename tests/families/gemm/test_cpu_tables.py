@@ -15,7 +15,7 @@ from plan_support import plan_of, query
 
 TABLE = paths.tuning_dir() / "ckgen" / "emerald_rapids_tuned_gemm.csv"
 LEVEL, CORES = "x86_64_amx", 2
-ROWS = {"gemm_bf16_rcr": 40, "gemm_fp32_rcr": 4}
+ROWS = {"gemm_bf16_rcr": 23, "gemm_fp32_rcr": 1}
 OTHERS = {"another model": "GenuineIntel 6 143", "none that is known": "GenuineIntel 6 173"}
 
 

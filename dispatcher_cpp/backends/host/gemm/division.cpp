@@ -22,7 +22,7 @@ constexpr std::int64_t kRowCost = 20, kColumnCost = 16, kRowCostOfTiles = 64, kC
 // and 126 GF/s.
 constexpr std::int64_t kRestOfPart = 4, kMostPieces = 4;
 constexpr double kUneven = 1.0 / 16;
-// Less work is not worth to be taken by itself.
+// Less work is not worth taking by itself.
 constexpr double kPieceFlops = 1e7;
 
 // Of `down` by `across` parts as alike as register tiles allow.
