@@ -75,7 +75,8 @@ def theirs(problem: Problem, operands: FmhaOperands, dtype: torch.dtype) -> np.n
         more["attn_mask"] = torch.from_numpy(added(operands)).to(dtype)
     grouped = shape.heads_q != shape.heads_k
     o = scaled_dot_product_attention(q, k, v, scale=operands.scale, enable_gqa=grouped, **more)
-    return o.to(torch.float64).numpy().transpose(0, 2, 1, 3)
+    found: np.ndarray = o.to(torch.float64).numpy()
+    return found.transpose(0, 2, 1, 3)
 
 
 def added(operands: FmhaOperands) -> np.ndarray:

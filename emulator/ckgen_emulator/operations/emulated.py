@@ -19,6 +19,7 @@ from ckgen.model.errors import CkgenError, UsageError
 from ckgen.model.target import Target
 from ckgen.runtime import Library
 from ckgen.runtime.abi import failure_of
+from ckgen.runtime.gemm_words import gemm_words
 from ckgen.runtime.source import LibrarySource
 from ckgen.specs import load_archs
 from ckgen.specs.native import native_target
@@ -95,6 +96,9 @@ class Operations:
     def _call(self, operation: str, operands: tuple[Any, ...], said: Mapping[str, Any]) -> Any:
         given = signature(getattr(Library, operation)).bind(None, *operands, **said).arguments
         given.pop("self")
+        if words := given.pop("words", {}):
+            gemm_words(**words)  # which refuses words that there are not
+            given |= words
         own = [name for name in (*_RESULTS[operation], *_MEMORY) if given.get(name) is not None]
         if own:
             raise UsageError(f"{', '.join(own)}: an emulated call has memory of its own, and returns its results")

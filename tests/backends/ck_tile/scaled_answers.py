@@ -194,7 +194,7 @@ def compile_host(text: str, source: Path, *, library: bool) -> Path:
 
 def _compiled(family: ModuleType, kinds: list[Kind], folder: Path) -> Path:
     header = "flatmm.hpp" if family is ck_tile_flatmm else "quant.hpp"
-    units = [family.host_unit(kind.instance, {kind.arch: family.all_variants(kind.instance)}) for kind in kinds]
+    units = [family.KIND.host_unit(kind.instance, {kind.arch: family.all_variants(kind.instance)}) for kind in kinds]
     config = environment().get_template(f"device/ck_tile_{header.removesuffix('.hpp')}_config.hpp.j2")
     parts: Mapping[str, str] = {
         "header": header,
