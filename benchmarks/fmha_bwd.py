@@ -55,26 +55,35 @@ class Operands:
         return ours.ready(ours.library.fmha_problem(x.signature, x.shape), args)
 
     def _forward(self) -> tuple[Any, Any]:
+        return self._attention(*(peers.tensor(one) for one in (self.q, self.k, self.v)))
+
+    def _attention(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
         flash = peers.torch().ops.aten._scaled_dot_product_flash_attention_for_cpu
-        q, k, v = (peers.tensor(one) for one in (self.q, self.k, self.v))
         o, lse = flash(q, k, v, 0.0, self.attention.parsed.traits.masked, scale=self.scale)
         return o, lse
 
+    def _backward(self, *given: Any) -> Any:
+        flash = peers.torch().ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+        return flash(*given, 0.0, self.attention.parsed.traits.masked, scale=self.scale)
+
     def theirs(self) -> Callable[[], Any]:
         """torch's dQ, dK and dV."""
-        flash = peers.torch().ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
         given = [peers.tensor(one) for one in (self.dout, self.q, self.k, self.v, self.o, self.lse)]
-        causal = self.attention.parsed.traits.masked
-        return lambda: flash(*given, 0.0, causal, scale=self.scale)
+        return lambda: self._backward(*given)
 
     def check(self) -> None:
-        """RuntimeError where a gradient is not what torch computes."""
+        """RuntimeError where a gradient is not what torch computes of the same numbers in fp32.
+
+        In bf16 torch adds dK and dV up in bf16: of 8,192 keys it is itself 0.03 of the largest away from that.
+        """
         if peers.torch() is None:
             return
-        for name, theirs in zip(("dq", "dk", "dv"), self.theirs()(), strict=True):
-            ours, wanted = peers.tensor(getattr(self, name)).float(), theirs.float()
+        dout, *qkv = (peers.tensor(one).float() for one in (self.dout, self.q, self.k, self.v))
+        wanted_of_all = self._backward(dout, *qkv, *self._attention(*qkv))
+        for name, wanted in zip(("dq", "dk", "dv"), wanted_of_all, strict=True):
+            ours = peers.tensor(getattr(self, name)).float()
             worst = float((ours - wanted).abs().max() / wanted.abs().max())
-            if not worst < (1e-4 if self.attention.parsed.a is DType.FP32 else 2e-2):
+            if not worst < (1e-4 if self.attention.parsed.a is DType.FP32 else 1e-2):
                 raise RuntimeError(f"{self.attention}: {name} differs by {worst:.4f} of the largest")
 
 
