@@ -38,7 +38,7 @@ class Operands:
         self.o, self.lse = numbers(dtype, *sizes).copy(), np.full(sizes[:3], np.log(x.keys), np.float32)
         self.dq, self.dk, self.dv = (np.zeros_like(self.q) for _ in range(3))
         if peers.torch() is not None:
-            o, lse = self._forward()
+            o, lse = self._forward(*(peers.tensor(one) for one in (self.q, self.k, self.v)))
             peers.tensor(self.o).copy_(o)
             peers.tensor(self.lse).copy_(lse)
 
@@ -54,10 +54,7 @@ class Operands:
         )  # fmt: skip
         return ours.ready(ours.library.fmha_problem(x.signature, x.shape), args)
 
-    def _forward(self) -> tuple[Any, Any]:
-        return self._attention(*(peers.tensor(one) for one in (self.q, self.k, self.v)))
-
-    def _attention(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    def _forward(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
         flash = peers.torch().ops.aten._scaled_dot_product_flash_attention_for_cpu
         o, lse = flash(q, k, v, 0.0, self.attention.parsed.traits.masked, scale=self.scale)
         return o, lse
@@ -79,7 +76,7 @@ class Operands:
         if peers.torch() is None:
             return
         dout, *qkv = (peers.tensor(one).float() for one in (self.dout, self.q, self.k, self.v))
-        wanted_of_all = self._backward(dout, *qkv, *self._attention(*qkv))
+        wanted_of_all = self._backward(dout, *qkv, *self._forward(*qkv))
         for name, wanted in zip(("dq", "dk", "dv"), wanted_of_all, strict=True):
             ours = peers.tensor(getattr(self, name)).float()
             worst = float((ours - wanted).abs().max() / wanted.abs().max())
