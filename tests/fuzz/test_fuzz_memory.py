@@ -14,6 +14,7 @@ from ckgen.fuzz.layout import dense_refusal, placed
 from ckgen.fuzz.memory import GUARD, Matrix, Region, Strides
 
 SMALL = Strides(batch=2, lines=3, length=5, pitch=8, batch_pitch=40)
+LARGE = Strides(batch=2, lines=3, length=1 << 22, pitch=1 << 22, batch_pitch=3 << 22)
 SPARSE = Strides(batch=1, lines=2, length=5, pitch=1 << 33, batch_pitch=0)
 
 
@@ -46,6 +47,15 @@ def test_a_byte_near_a_line_of_a_large_matrix_is_found(at: int) -> None:
     assert Matrix(SPARSE, 0xA5, None).out_of_bounds_writes() == ""
     poke(matrix, at)
     assert matrix.out_of_bounds_writes() == "a byte near a line was written"
+
+
+@pytest.mark.parametrize("at", [-GUARD, -1, LARGE.extent, LARGE.extent + GUARD - 1])
+def test_a_byte_beside_a_large_matrix_without_gaps_is_found(at: int) -> None:
+    matrix = Matrix(LARGE, 0xA5, None)
+    poke(matrix, 41)
+    assert matrix.out_of_bounds_writes() == ""
+    poke(matrix, at)
+    assert matrix.out_of_bounds_writes() == "a byte beside it was written"
 
 
 def test_a_written_operand_is_found() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ckgen.families.common.of_last import OfLast
 from ckgen.families.common.storage import Storage, Values, encode
 from ckgen.families.gemm.enums import MAX_D, Quant
 from ckgen.families.gemm.reference import Operands, shuffle_mx_scale, store_a, store_b
@@ -47,7 +48,10 @@ class Arguments:
 def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Arguments:
     """Operands as the case lays them out; their first batch entry stands for all where it broadcasts."""
     a, b, c, *d_tensors = placed(signature, case)
-    inputs = {"A": matrix(a, store_a(operands)), "B": matrix(b, _last_b.of(operands))}
+    inputs = {
+        "A": matrix(a, store_a(operands)),
+        "B": matrix(b, _last_b.of(operands.b, lambda: store_b(operands), signature)),
+    }
     if operands.a1 is not None:
         inputs["A1"] = matrix(a, store_a(operands, operands.a1))
     if operands.b1 is not None:
@@ -82,23 +86,7 @@ def arguments(signature: GemmSignature, case: Case, operands: Operands) -> Argum
     return Arguments(args, out, encode(np.zeros(1), signature.c), inputs)
 
 
-class _LastB:
-    """Stores B unless it is the one before, as where problems differ in M alone."""
-
-    def __init__(self) -> None:
-        self._of: tuple[Values, GemmSignature, Bytes] | None = None
-
-    def of(self, operands: Operands) -> Bytes:
-        values, signature = operands.b, operands.signature
-        if values.flags.writeable:
-            return store_b(operands)
-        if self._of is None or self._of[0] is not values or self._of[1] != signature:
-            self._of = None
-            self._of = values, signature, store_b(operands)
-        return self._of[2]
-
-
-_last_b = _LastB()
+_last_b = OfLast[Bytes]()
 
 
 def sizes_of(signature: GemmSignature, case: Case) -> dict[str, Any]:

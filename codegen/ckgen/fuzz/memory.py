@@ -36,6 +36,11 @@ class Strides:
             return 0
         return (self.batch - 1) * self.batch_pitch + (self.lines - 1) * self.pitch + self.length
 
+    @property
+    def has_no_gaps(self) -> bool:
+        """Whether its elements are all bytes from the first to the last."""
+        return self.extent == self.batch * self.lines * self.length
+
 
 class Region:
     """Bytes of `fill` between guard bands, at an aligned address. Large ones take no memory until they are touched and
@@ -86,10 +91,12 @@ class Matrix:
     def out_of_bounds_writes(self) -> str:
         """What a kernel did to bytes that are not its own: those of an operand, of gaps and of guards; else empty.
 
-        Ends the content; a large region is looked at only near its lines.
+        Ends the content, but of a large region without gaps; one with gaps is looked at only near its lines.
         """
         if self.stored is not None and not np.array_equal(self.lines, self.stored):
             return "its elements were written"
+        if self.region.is_sparse and self.strides.has_no_gaps:
+            return "" if self.region.has_clean_bands() else "a byte beside it was written"
         self.lines[...] = self.region.fill
         if not self.region.is_sparse:
             return "" if self.region.is_clean() else f"byte {self._first()} was written"

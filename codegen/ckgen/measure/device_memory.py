@@ -157,6 +157,7 @@ class DevicePlaced:
         self._gpu, self._given = gpu, given
         self._sets: list[Placing] = []
         self._first: list[tuple[Matrix, Buffer]] = []
+        self._is_fetched = False
 
     def sets(self, count: int, beside: Sequence[Placing] = ()) -> list[Placing]:
         """See Placed."""
@@ -175,6 +176,7 @@ class DevicePlaced:
 
     def fetch(self) -> None:
         """See Placed."""
+        self._is_fetched = True
         for matrix, buffer in self._written():
             self._gpu.download(matrix.region.all.ctypes.data, _begin(matrix, buffer), matrix.region.all.size)
 
@@ -189,9 +191,11 @@ class DevicePlaced:
         return ""
 
     def restore(self) -> None:
-        """See Placed; no kernel reaches the operands that lie here."""
-        for matrix, _ in self._written():
-            matrix.restore()
+        """See Placed; no kernel reaches the operands that lie here, and what was not fetched is as it was."""
+        if self._is_fetched:
+            for matrix, _ in self._written():
+                matrix.restore()
+        self._is_fetched = False
 
     def _written(self) -> Iterator[tuple[Matrix, Buffer]]:
         return (one for one in self._first if one[0].stored is None)

@@ -51,13 +51,15 @@ class Options:
 
 
 def in_order_of_work(ladders: Iterable[Sequence[Problem]]) -> list[Problem]:
-    """Small problems first: what they leave of their share of the budget is there for large ones."""
+    """Small problems first: what they leave of their share of the budget is there for large ones. Those of a ladder
+    stay together, as they share B, which takes longer to make than a kernel takes to time."""
 
     def work(problem: Problem) -> tuple[int, str]:
         signature = signature_of(problem.key.signature)
         return operation_of(signature).flops(problem.case, signature), problem.text
 
-    return sorted((problem for ladder in ladders for problem in ladder), key=work)
+    each = (sorted(ladder, key=work) for ladder in ladders)
+    return [problem for ladder in sorted(each, key=lambda ladder: [work(one) for one in ladder]) for problem in ladder]
 
 
 class Tuner:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckgen.families.common.comparison import Expected
+from ckgen.families.common.of_last import OfLast
 from ckgen.families.common.rounding import rounded
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Storage, Values, decode, encode
 from ckgen.families.gemm.enums import MX_K, Layout, OperandOp, Quant
@@ -146,11 +147,15 @@ class _Grid:
         return self.reach <= self.unit * 2.0**bits
 
 
+_last_grid, _last_narrow = OfLast[_Grid](), OfLast[npt.NDArray[np.float32]]()
+"""Of B, which neighbouring problems share."""
+
+
 def _sums(operands: Operands) -> Expected:
     """scale · A·B + bias, and how far a correct kernel may be from it before C's rounding."""
     signature = operands.signature
     a, b = _summed_operands(operands)
-    products = _Grid.of(a).times(_Grid.of(b), a.shape[-1])
+    products = _Grid.of(a).times(_last_grid.of(b, lambda: _Grid.of(b)), a.shape[-1])
     acc_bits = SIGNIFICAND_BITS.get(signature.acc, SIGNIFICAND_BITS[DType.FP32])  # integer sums become fp32
     is_exact = signature.acc is DType.INT32 or products.fits(acc_bits)
     sums = _product(a, b, is_narrow=products.fits(SIGNIFICAND_BITS[DType.FP32]))
@@ -172,7 +177,7 @@ def _product(a: Values, b: Values, is_narrow: bool) -> Values:
     """A·B in float64; in float32, which is faster, where that rounds nothing either."""
     if not is_narrow:
         return a @ b
-    found: Values = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
+    found: Values = (a.astype(np.float32) @ _last_narrow.of(b, lambda: b.astype(np.float32))).astype(np.float64)
     return found
 
 

@@ -7,22 +7,21 @@ once. make_integers: C's type holds the sums too, so that parts of C may be adde
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, lru_cache
 from math import floor, log2, prod
 
 import numpy as np
 import numpy.typing as npt
 
+from ckgen.families.common.of_last import OfLast
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Values, decode, encode
 from ckgen.families.gemm.enums import MX_K, EpilogueOp, OperandOp, Quant
 from ckgen.families.gemm.reference import Operands, scaled_operands
+from ckgen.families.gemm.reference_values import LARGEST, MOST_DRAWN, drawn, integers, large, large_integers
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.op_words import FLOAT8
 from ckgen.model.tuned_row import Shape
 
-_LARGEST = {DType.INT8: 10.0, DType.INT4: 8.0}
-"""Of operands; 2 for all other types."""
 _FINEST = {
     DType.INT8: 0, DType.INT4: 0, DType.FP4: 1, DType.FP8_OCP: 9, DType.FP8_FNUZ: 10, DType.BF8_OCP: 16,
     DType.BF8_FNUZ: 17,
@@ -30,8 +29,10 @@ _FINEST = {
 """Fraction bits of the least values of narrow types; wider ones have more than are ever asked for."""
 _COARSE_BITS = 2
 """Of one operand of two wide ones: then the other has more bits than any narrower type that a kernel may use."""
-_MOST_DRAWN = 8_388_593
-"""Values of larger operands come again after so many, a prime: never at the same place of a row, or of a tile."""
+_A, _B, _A1, _B1, _D = range(5)
+"""Of operands, what their values are drawn by beside the seed where they are large: B is the same beside any A."""
+_MOST_SUMMED = 1 << 30
+"""Products of a problem, beyond which its sums of magnitudes are not made, but bounded."""
 _BLOCK_SCALES = np.array([0.5, 0.75, 1.0, 1.25, 1.5])
 _POWER_SCALES = np.array([0.5, 1.0, 2.0])
 
@@ -54,15 +55,16 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int, fp8_sum_bit
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
     a_bits, b_bits = _fraction_bits(signature, k, seed, fp8_sum_bits)
 
-    def values(dtype: DType, bits: int, *sizes: int) -> Values:
-        if dtype in _LARGEST:
-            most = int(_LARGEST[dtype])
-            return random.integers(-most, most + (dtype is not DType.INT4), sizes).astype(np.float64)
-        if dtype.bits <= 8:
-            return random.choice(_small_values(dtype, bits), sizes)
-        if prod(sizes) > _MOST_DRAWN:
-            return _large(dtype, bits, seed, sizes)
-        return decode(encode(_rounded(random.uniform(-2.0, 2.0, sizes), bits), dtype))
+    def values(dtype: DType, bits: int, *sizes: int, of: int = _D, is_row_major: bool = True) -> Values:
+        if prod(sizes) > MOST_DRAWN:
+            return large(dtype, bits, (seed, of), sizes, is_row_major)
+        return drawn(random, dtype, bits, sizes)
+
+    def operand_a(bits: int, of: int) -> Values:
+        return values(signature.a, bits, batch, m, k, of=of, is_row_major=signature.layout.a_is_row_major)
+
+    def operand_b(bits: int, of: int) -> Values:
+        return values(signature.b, bits, batch, k, n, of=of, is_row_major=signature.layout.b_is_row_major)
 
     def scales(*sizes: int) -> Values:
         assert signature.scale is not None
@@ -72,36 +74,22 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int, fp8_sum_bit
             return found
         return decode(encode(found * random.uniform(0.95, 1.05, sizes), signature.scale))
 
-    def second(op: OperandOp, dtype: DType, bits: int, *sizes: int) -> Values | None:
-        return values(dtype, bits, *sizes) if op is not OperandOp.NONE else None
-
-    a_sizes, b_sizes = _scale_sizes(signature, m, n, k)
-    scaled = 1 if signature.quant is Quant.PER_TENSOR else batch
+    a_sizes, b_sizes = _scale_sizes(signature, shape)
     return Operands(
         signature,
-        values(signature.a, a_bits, batch, m, k),
-        values(signature.b, b_bits, batch, k, n),
-        scales(scaled, *a_sizes) if a_sizes else None,
-        scales(scaled, *b_sizes) if b_sizes else None,
+        operand_a(a_bits, _A),
+        operand_b(b_bits, _B),
+        scales(*a_sizes) if a_sizes else None,
+        scales(*b_sizes) if b_sizes else None,
         values(DType.FP32, a_bits + b_bits, n) if signature.bias else None,
-        tuple(values(signature.c, SIGNIFICAND_BITS[DType.FP32], *sizes) for sizes in d_sizes(signature, shape, seed)),
+        tuple(
+            values(signature.c, SIGNIFICAND_BITS[DType.FP32], *sizes, of=_D + index)
+            for index, sizes in enumerate(d_sizes(signature, shape, seed))
+        ),
         float(values(DType.FP32, SIGNIFICAND_BITS[DType.FP32], 1)[0]),
-        second(signature.a_op, signature.a, a_bits, batch, m, k),
-        second(signature.b_op, signature.b, b_bits, batch, k, n),
+        operand_a(a_bits, _A1) if signature.a_op is not OperandOp.NONE else None,
+        operand_b(b_bits, _B1) if signature.b_op is not OperandOp.NONE else None,
     )
-
-
-def _rounded(of: Values, bits: int) -> Values:
-    return np.rint(np.ldexp(of, bits)) / 2.0**bits
-
-
-@lru_cache(maxsize=2)
-def _large(dtype: DType, bits: int, seed: int, sizes: tuple[int, ...]) -> Values:
-    """Of more values than are drawn: kept, as neighbouring problems have the same B."""
-    random = np.random.default_rng((seed, *sizes))
-    found = np.resize(decode(encode(_rounded(random.uniform(-2.0, 2.0, _MOST_DRAWN), bits), dtype)), sizes)
-    found.flags.writeable = False
-    return found
 
 
 def make_integers(signature: GemmSignature, shape: Shape, seed: int) -> Operands:
@@ -112,33 +100,38 @@ def make_integers(signature: GemmSignature, shape: Shape, seed: int) -> Operands
     """
     random = np.random.default_rng(seed)
     batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-    like = make_operands(signature, shape, seed)  # for the sizes of its scales
 
-    def integers(most: int, *sizes: int) -> Values:
-        return random.integers(-most, most + 1, sizes).astype(np.float64)
+    def values(most: int, *sizes: int, of: int = _D, is_row_major: bool = True) -> Values:
+        if prod(sizes) > MOST_DRAWN:
+            return large_integers(most, (seed, of), sizes, is_row_major)
+        return integers(random, most, sizes)
 
-    def scales(of: Values | None) -> Values | None:
-        if of is None:
+    def operand_a(most: int, of: int) -> Values:
+        return values(most, batch, m, k, of=of, is_row_major=signature.layout.a_is_row_major)
+
+    def operand_b(most: int, of: int) -> Values:
+        return values(most, batch, k, n, of=of, is_row_major=signature.layout.b_is_row_major)
+
+    def scales(sizes: tuple[int, ...]) -> Values | None:
+        if not sizes:
             return None
-        found: Values = np.exp2(random.integers(0, 2, of.shape), dtype=np.float64)
+        found: Values = np.exp2(random.integers(0, 2, sizes), dtype=np.float64)
         found.reshape(-1)[:2] = (1.0, 2.0)[: found.size]  # some neighbours differ, however few there are
         return found
 
-    def second(like: Values | None, most: int) -> Values | None:
-        return integers(most, *like.shape) if like is not None else None
-
-    bias = integers(4, n) if signature.bias else None
-    of_a, of_b = scales(like.a_scale), scales(like.b_scale)
+    bias = values(4, n) if signature.bias else None
+    of_a, of_b = map(scales, _scale_sizes(signature, shape))
     limit = 2.0 ** SIGNIFICAND_BITS.get(signature.c, 24)
-    for most in (20, 2, 1) if signature.c is DType.INT32 else (2, 1):
-        operands = Operands(signature, integers(most, batch, m, k), integers(most, batch, k, n), of_a, of_b, bias)
-        operands = replace(
-            operands,
-            d=tuple(integers(2, *of.shape) for of in like.d),
-            alpha=2.0,
-            a1=second(like.a1, most),
-            b1=second(like.b1, most),
-        )
+    levels: tuple[int, ...] = (20, 2, 1) if signature.c is DType.INT32 else (2, 1)
+    if m * n * k > _MOST_SUMMED:
+        levels = tuple(most for most in levels if k * most * most <= limit) or levels[-1:]
+    for most in levels:
+        operands = Operands(
+            signature, operand_a(most, _A), operand_b(most, _B), of_a, of_b, bias,
+            tuple(values(2, *sizes, of=_D + index) for index, sizes in enumerate(d_sizes(signature, shape, seed))), 2.0,
+            operand_a(most, _A1) if signature.a_op is not OperandOp.NONE else None,
+            operand_b(most, _B1) if signature.b_op is not OperandOp.NONE else None,
+        )  # fmt: skip
         if _largest_sum(operands) <= limit:
             return operands
     whole, density = operands, 1.0
@@ -153,8 +146,8 @@ def make_integers(signature: GemmSignature, shape: Shape, seed: int) -> Operands
 def d_sizes(signature: GemmSignature, shape: Shape, seed: int) -> tuple[tuple[int, int, int], ...]:
     """The sizes of the D tensors that go with a seed."""
     whole, row = (max(shape.batch, 1), shape.m, shape.n), (1, 1, shape.n)
-    count = sum(op.takes_d for op in signature.epilogue)
-    return tuple(row if (seed + index) % 2 else whole for index in range(count))
+    tensors = sum(op.takes_d for op in signature.epilogue)
+    return tuple(row if (seed + index) % 2 else whole for index in range(tensors))
 
 
 def _fraction_bits(signature: GemmSignature, k: int, seed: int, fp8_sum_bits: int) -> tuple[int, int]:
@@ -181,7 +174,7 @@ def _fraction_bits(signature: GemmSignature, k: int, seed: int, fp8_sum_bits: in
 
 def _reach(dtype: DType, op: OperandOp) -> float:
     """The largest magnitude of an operand, after its op."""
-    most = _LARGEST.get(dtype, 2.0)
+    most = LARGEST.get(dtype, 2.0)
     return {OperandOp.NONE: most, OperandOp.ADD: 2 * most, OperandOp.MUL: most * most}[op]
 
 
@@ -199,22 +192,12 @@ def _walk(random: np.random.Generator, sizes: tuple[int, ...], count: int) -> _S
     return found % count
 
 
-@cache
-def _small_values(dtype: DType, bits: int) -> Values:
-    """Every value of a narrow float from -2 to 2 that is a multiple of 2^-bits."""
-    codes = np.arange(1 << dtype.bits, dtype=np.uint8).view(encode(np.zeros(1), dtype).dtype)
-    decoded = decode(codes)
-    decoded = decoded[np.abs(decoded) <= 2]
-    found: Values = decoded[np.ldexp(decoded, bits) % 1 == 0]
-    return found
-
-
 def _largest_sum(operands: Operands) -> float:
-    """The largest sum of magnitudes that any element of C is made of, before and after each of the epilogue's ops."""
-    a, b = scaled_operands(operands)
-    size: npt.NDArray[np.float64] = np.abs(a) @ np.abs(b)
+    """The largest sum of magnitudes that any element of C is made of, before and after each of the epilogue's ops; of
+    large problems, a bound of it."""
+    size = _product_of_magnitudes(*scaled_operands(operands))
     bias = 0.0 if operands.bias is None else float(np.abs(operands.bias).max(initial=0))
-    largest = after = float(size.max(initial=0)) + bias
+    largest = after = size + bias
     tensors = iter(operands.d)
     for op in operands.signature.epilogue:
         other = float(np.abs(next(tensors)).max(initial=0)) if op.takes_d else operands.alpha
@@ -226,17 +209,29 @@ def _largest_sum(operands: Operands) -> float:
     return largest
 
 
-def _scale_sizes(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+_last_largest = OfLast[float]()
+
+
+def _product_of_magnitudes(a: Values, b: Values) -> float:
+    """The largest element."""
+    if a.size * b.shape[-1] > _MOST_SUMMED:
+        return float(np.abs(a).sum(-1).max() * _last_largest.of(b, lambda: max(b.max(), -b.min())))
+    product: Values = np.abs(a) @ np.abs(b)
+    return float(product.max(initial=0))
+
+
+def _scale_sizes(signature: GemmSignature, shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes of A's and B's scales, empty for a side without."""
+    batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
     block = signature.scale_block
     match signature.quant:
         case Quant.NONE:
             return (), ()
         case Quant.PER_TENSOR:
-            return (1,), (1,)
+            return (1, 1), (1, 1)
         case Quant.ROWWISE:
-            return (m,), (n,)
+            return (batch, m), (batch, n)
         case Quant.BLOCKSCALE:
             groups = -(-k // block.k)
-            return (m, groups) if block.of_a else (), (-(-n // block.n), groups) if block.of_b else ()
-    return (m, -(-k // MX_K)), (n, -(-k // MX_K))
+            return (batch, m, groups) if block.of_a else (), (batch, -(-n // block.n), groups) if block.of_b else ()
+    return (batch, m, -(-k // MX_K)), (batch, n, -(-k // MX_K))
