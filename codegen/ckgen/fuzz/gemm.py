@@ -144,9 +144,9 @@ def null_args(signature: GemmSignature, case: Case, address: int) -> GemmArgsStr
 
 def parts_of(space: Space, decision: Decision) -> int:
     """Those of split K and of stream-K."""
-    config, query = space.instances[decision.chosen.instance].config, decision.query
+    instance, query = space.instances[decision.chosen.instance], decision.query
     assert isinstance(query, GemmQuery)
-    return partition.parts_of(config, query.shape, decision.chosen.k_batch, query.target.cu_num)
+    return partition.parts_of(instance, query.shape, decision.chosen.k_batch, query.target.cu_num)
 
 
 def shape_of(case: Case, signature: GemmSignature) -> Shape:

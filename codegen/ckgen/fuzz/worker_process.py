@@ -87,6 +87,10 @@ class WorkerProcess:
         assert self._fork is not None
         return self._fork.pid
 
+    def begin(self) -> None:
+        """Starts what processes are forked from, which gets ready meanwhile."""
+        self._asked()
+
     def start(self) -> str:
         """Starts the process; what stands behind `ready` on its line. CkgenError where that does not come."""
         self._read = b""

@@ -148,6 +148,7 @@ class LocalMeasurer:
         self._process = WorkerProcess("ckgen.measure.worker", words, READY, variables)
 
     def __enter__(self) -> LocalMeasurer:
+        self._process.begin()
         return self
 
     def __exit__(

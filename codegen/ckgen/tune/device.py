@@ -52,8 +52,8 @@ class Device:
             conditions=self.conditions, work=self.work, gpu=self.gpu, say=say,
         )  # fmt: skip
         with made as measurer:
+            usual = UsualSelection(measurer, what) if what.kernel_sets else measurer  # plans while the worker does
             words = [f"{name}={value}" for name, value in asdict(measurer.conditions).items()]
             conditions = " ".join([*words, *([f"{GPU_WORD}{self.gpu}"] if self.gpu is not None else [])])
             header = Header(measurer.digest, measurer.environment(), conditions)
-            usual = replace(what, kernel_sets=())
-            yield UsualSelection(measurer, usual) if what.kernel_sets else measurer, header
+            yield usual, header

@@ -7,7 +7,15 @@ from dataclasses import replace
 import pytest
 
 from ckgen.families.common.problem_finding import ProblemFinding, outweighs
-from ckgen.families.gemm.config import CkTileConfig, HostConfig, TilePipeline
+from ckgen.families.gemm.config import (
+    CkTileConfig,
+    CutlassConfig,
+    CutlassSchedule,
+    GemmConfig,
+    HostConfig,
+    TilePipeline,
+)
+from ckgen.families.gemm.instance import Instance
 from ckgen.families.gemm.partition import (
     Partition,
     describe,
@@ -97,14 +105,24 @@ def most_parts(found: Partition) -> int:
     )  # fmt: skip
 
 
+def instance_of(config: GemmConfig) -> Instance:
+    return make_instance(parse_signature("fp16", None), config, ())
+
+
+def parts(strategy: Strategy, k_batch: int, cu_num: int) -> int:
+    return parts_of(instance_of(on(strategy)), NINE, k_batch, cu_num)
+
+
 def test_only_atomic_parts_are_added_in_cs_own_type() -> None:
-    assert [parts_of(on(strategy), NINE, 3, 4) for strategy in (Strategy.LINEAR, Strategy.TREE)] == [1, 1]
-    assert [parts_of(on(Strategy.DATA_PARALLEL), NINE, k_batch, 4) for k_batch in (0, 1, 3)] == [1, 1, 3]
-    assert parts_of(on(Strategy.ATOMIC), NINE, 1, 9) == 1, "nothing is split"
-    for cus, parts in ((4, 2), (10, 2), (30, 5), (80, 9), (81, 9)):
+    assert [parts(strategy, 3, 4) for strategy in (Strategy.LINEAR, Strategy.TREE)] == [1, 1]
+    assert [parts(Strategy.DATA_PARALLEL, k_batch, 4) for k_batch in (0, 1, 3)] == [1, 1, 3]
+    assert parts(Strategy.ATOMIC, 1, 9) == 1, "nothing is split"
+    meets_before_c = instance_of(CutlassConfig(Tile(128, 128, 64), (1, 1), CutlassSchedule.CO, stream_k=True))
+    assert parts_of(meets_before_c, NINE, 3, 4) == 1
+    for cus, most in ((4, 2), (10, 2), (30, 5), (80, 9), (81, 9)):
         found = partition_of(TILED, NINE, cus)
-        assert parts_of(on(Strategy.ATOMIC), NINE, 1, cus) == parts
-        assert parts >= min(most_parts(found), found.iters_per_tile)
+        assert parts(Strategy.ATOMIC, 1, cus) == most
+        assert most >= min(most_parts(found), found.iters_per_tile)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +142,7 @@ def test_only_atomic_parts_are_added_in_cs_own_type() -> None:
 def test_what_a_strategy_lacks(own: Strategy, wishes: Wishes, cus: int, found: tuple[str, int, int] | None) -> None:
     expected = ProblemFinding(f"gemm.stream_k.{found[0]}", *found[1:]) if found else None
     assert strategy_finding(on(own), NINE, cus, wishes) == expected
-    signature = parse_signature("fp16", None)
-    instance = make_instance(signature, on(own), ())
+    instance = instance_of(on(own))
     assert runs(replace(instance, constraints=type(instance.constraints)()), NINE, 1, cus, wishes) == expected
 
 

@@ -73,11 +73,12 @@ def partition_of(config: Config, shape: Shape, cu_num: int) -> Partition:
     return Partition(min(tiles, _MOST_TILES), -(-shape.k // tile.k), workgroups_of(config, cu_num))
 
 
-def parts_of(config: Config, shape: Shape, k_batch: int, cu_num: int) -> int:
-    """How many parts an element of C is added up from in C's own type, at most."""
+def parts_of(instance: Instance, shape: Shape, k_batch: int, cu_num: int) -> int:
+    """How many parts an element of C is added up from in C's own type, at most; 1 where they meet ahead of it."""
+    config = instance.config
     strategy = strategy_of(config)
     if not strategy.is_stream_k:
-        return max(k_batch, 1)
+        return max(k_batch, 1) if instance.constraints.atomic_split else 1
     found = partition_of(config, shape, cu_num)
     if strategy is not Strategy.ATOMIC or not found.sk_tiles:
         return 1
