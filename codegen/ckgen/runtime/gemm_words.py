@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from ckgen.families.gemm.call import GemmOptions
-from ckgen.families.grouped_gemm.call import GroupedOptions
-from ckgen.runtime.session import CallWishes
 
 
 class GroupedWords(TypedDict, total=False):
@@ -34,38 +32,36 @@ class GemmWords(GroupedWords, total=False):
     epilogue: Sequence[str]
 
 
-def gemm_words(words: GemmWords) -> tuple[Any, ...]:
-    """One flat tuple of all words of `Library.gemm`; TypeError for another one."""
-    return _flat(_OF_GEMM, words)
+def gemm_words(
+    *,
+    epilogue: Sequence[str] = (),
+    alpha: float = 1.0,
+    dtype: Any = None,
+    quant: str | None = None,
+    preshuffled: bool = False,
+    mx_scale_shuffled: bool = False,
+    signature: str | None = None,
+    deterministic: bool = False,
+    batch_invariant: bool = False,
+    num_threads: int = 0,
+    strategy: str = "any",
+    instance: str | None = None,
+    k_batch: int = 1,
+) -> tuple[Any, ...]:
+    """One flat tuple of all of them; a function that names each is the quickest way to one."""
+    return (
+        "gemm", signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled,
+        deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
+    )  # fmt: skip
 
 
-def grouped_words(words: GroupedWords, groups: int) -> tuple[Any, ...]:
+def grouped_words(groups: int, **words: Unpack[GroupedWords]) -> tuple[Any, ...]:
     """The same of `Library.grouped`, called with so many groups."""
-    if "groups" in words:
-        raise _unexpected("groups")
-    return _flat(_OF_GROUPS, {**words, "groups": groups})
+    _, *said = gemm_words(**words)
+    return ("grouped_gemm", *said[:_OPTIONS], groups, *said[_OPTIONS:])
 
 
-def _flat(defaults: Mapping[str, Any], said: Mapping[str, Any]) -> tuple[Any, ...]:
-    every = {**defaults, **said}
-    if len(every) != len(defaults):
-        raise _unexpected(next(word for word in said if word not in defaults))
-    if "epilogue" in said:
-        every["epilogue"] = tuple(said["epilogue"])  # a list has no hash
-    return tuple(every.values())
+_OPTIONS = len(fields(GemmOptions))
 
-
-def _unexpected(word: str) -> TypeError:
-    return TypeError(f"unexpected keyword argument {word!r}")
-
-
-def _defaults(op: str, options: type[GemmOptions]) -> dict[str, Any]:
-    """In the order of `Session.invoke`."""
-    return {"": op} | {one.name: one.default for kind in (options, CallWishes) for one in fields(kind)}
-
-
-_OF_GEMM = _defaults("gemm", GemmOptions)
-_OF_GROUPS = _defaults("grouped_gemm", GroupedOptions)
-
-PLAIN = gemm_words({})
+PLAIN = gemm_words()
 """Of a GEMM that says none: one object, so that most calls neither make a tuple nor compare one."""

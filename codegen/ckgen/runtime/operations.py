@@ -111,7 +111,7 @@ class Library(Session):
         [M, ceil(K/32)] and [N, ceil(K/32)]. bias: fp32 [N]. d: up to two tensors [M, N] or [N] of out's type, taken by
         the steps `add` and `mul` of `epilogue`; others are relu, gelu, silu and scale, by alpha.
         """
-        said = gemm_words(words) if words else PLAIN
+        said = gemm_words(**words) if words else PLAIN
         first, second = _NO_STEPS if d is _NOTHING else _of_steps(d)
         bound, address = self._bound, None if stream is None else stream_address(stream)
         done = self._native.call_one(  # not by `invoke`: nothing is packed on the way to a small GEMM
@@ -142,7 +142,7 @@ class Library(Session):
         lists = (("b", b), ("a_scale", a_scale), ("b_scale", b_scale), ("bias", bias))
         others = (*a, *(one for name, given in lists for one in _of_groups(given, name, groups)), workspace)
         results = _of_groups(out, "out", groups) or (None,)
-        return list(self.invoke(grouped_words(words, groups), results, others, stream))
+        return list(self.invoke(grouped_words(groups, **words), results, others, stream))
 
     def moe(
         self,

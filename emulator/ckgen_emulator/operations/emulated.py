@@ -97,7 +97,7 @@ class Operations:
         given = signature(getattr(Library, operation)).bind(None, *operands, **said).arguments
         given.pop("self")
         if words := given.pop("words", {}):
-            gemm_words(words)  # which refuses words that there are not
+            gemm_words(**words)  # which refuses words that there are not
             given |= words
         own = [name for name in (*_RESULTS[operation], *_MEMORY) if given.get(name) is not None]
         if own:
