@@ -6,10 +6,8 @@
 #include <cstdint>
 
 #include <immintrin.h>
-#if defined(__AMX_BF16__) && defined(__AMX_INT8__)
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
 
 namespace {
 
@@ -58,9 +56,10 @@ bool gets_tiles() {
   return granted;
 }
 
-// As each_thread, of tile instructions: four of them a step, each of 16 x 16 sums.
+// As each_thread, of tile instructions: four of them a step, each of 16 x 16 sums. 0 where there are no tiles.
 template <class F>
 std::int64_t each_thread_by_tiles(std::int64_t steps, std::int64_t depth, F&& add) {
+  if (!gets_tiles()) return 0;
   const int threads = ckgen::host::thread_count();
   ckgen::host::parallel_for(threads, threads, [&](std::int64_t, int) {
     const TileConfig config;
@@ -69,6 +68,31 @@ std::int64_t each_thread_by_tiles(std::int64_t steps, std::int64_t depth, F&& ad
     _tile_release();
   });
   return threads * steps * 4 * 16 * 16 * depth * 2;
+}
+
+std::int64_t bf16_by_tiles(std::int64_t steps) {
+  return each_thread_by_tiles(steps, 32, [] {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  });
+}
+
+std::int64_t int8_by_tiles(std::int64_t steps) {
+  return each_thread_by_tiles(steps, 64, [] {
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+    _tile_dpbusd(2, 5, 6);
+    _tile_dpbusd(3, 5, 7);
+  });
+}
+#else
+std::int64_t bf16_by_tiles(std::int64_t) {
+  return 0;
+}
+std::int64_t int8_by_tiles(std::int64_t) {
+  return 0;
 }
 #endif
 
@@ -83,41 +107,25 @@ std::int64_t bench_peak_fp32(std::int64_t steps) {
 
 /// The same of bf16 added up in fp32, by tiles where there are such; 0 where there is no such instruction.
 std::int64_t bench_peak_bf16(std::int64_t steps) {
-#if defined(__AMX_BF16__) && defined(__AMX_INT8__)
-  if (gets_tiles())
-    return each_thread_by_tiles(steps / 8, 32, [] {
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    });
-#endif
+  if (const std::int64_t done = bf16_by_tiles(steps / 8)) return done;
 #if defined(__AVX512BF16__)
   return each_thread(steps, 4, Floats{},
                      [](Floats sum, Floats one) { return _mm512_dpbf16_ps(sum, (__m512bh)one, (__m512bh)one); });
 #else
-  return steps * 0;
+  return 0;
 #endif
 }
 
 /// The same of int8 added up in int32, by tiles where there are such; 0 where there is no such instruction.
 std::int64_t bench_peak_int8(std::int64_t steps) {
-#if defined(__AMX_BF16__) && defined(__AMX_INT8__)
-  if (gets_tiles())
-    return each_thread_by_tiles(steps / 8, 64, [] {
-      _tile_dpbusd(0, 4, 6);
-      _tile_dpbusd(1, 4, 7);
-      _tile_dpbusd(2, 5, 6);
-      _tile_dpbusd(3, 5, 7);
-    });
-#endif
+  if (const std::int64_t done = int8_by_tiles(steps / 8)) return done;
 #if defined(__AVX512VNNI__)
   return each_thread(steps, 8, Floats{}, [](Floats sum, Floats one) {
     const __m512i i = _mm512_castps_si512(one);
     return _mm512_castsi512_ps(_mm512_dpbusd_epi32(_mm512_castps_si512(sum), i, i));
   });
 #else
-  return steps * 0;
+  return 0;
 #endif
 }
 

@@ -9,12 +9,20 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from ckgen import paths
 from ckgen.fuzz.forks import serve
 from ckgen.fuzz.worker_process import ONE_THREAD, WorkerProcess
+from ckgen.model.errors import UsageError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _READY, _DONE = "ready", "done\n"
 _ROOMS = (Path(__file__).resolve().parents[1], paths.package_dir().parent)
@@ -37,6 +45,15 @@ def run_apart(module: str, place: Path, environment: Mapping[str, str], seconds:
             return process.how_it_ended()
         process.end()
         return "" if line == _DONE else f"no answer after {seconds:g} s"
+
+
+def call_apart(function: Callable[P, T], *arguments: P.args, **words: P.kwargs) -> T:
+    """What a function of a module returns in a new process, with its exceptions; UsageError where that crashes."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(function, *arguments, **words).result()
+        except BrokenProcessPool:
+            raise UsageError("the process that ran it crashed") from None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Every document can be read beside code: no line beyond 120 columns that markdown lets one break."""
+"""Every document can be read beside code: no line beyond 120 columns that markdown lets one break, no torn table."""
 
 from __future__ import annotations
 
@@ -29,6 +29,20 @@ def too_long(text: str) -> Iterator[tuple[int, str]]:
         breakable = " " in re.sub(r"^ *(?:[-*] )?", "", line)
         if len(line) > COLUMNS and breakable and block not in VERBATIM and (block is not None or line[0] != "|"):
             yield number, line
+
+
+def torn_rows(text: str) -> Iterator[tuple[int, str]]:
+    """Rows of tables that do not end in their line: a table ends there, and the rest of the row is a paragraph."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        code ^= line.lstrip().startswith("```")
+        if line.startswith("|") and not line.rstrip().endswith("|") and not code:
+            yield number, line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_row_of_a_table_is_one_line(document: str) -> None:
+    assert list(torn_rows((ROOT / document).read_text(encoding="utf-8"))) == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ckgen_emulator.apart import run_apart
+from ckgen.model.errors import UsageError
+from ckgen_emulator.apart import call_apart, run_apart
 
 MODULE = """
 import os, sys, time
@@ -65,3 +66,9 @@ def test_threads_have_processes_of_their_own(folder: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         assert set(pool.map(lambda name: run_apart(folder.name, folder / name, {"CKGEN_TOLD": name}), names)) == {""}
     assert [(folder / name).read_text().split()[1] for name in names] == names
+
+
+def test_a_call_in_a_process_that_crashes_says_so() -> None:
+    assert call_apart(os.path.join, "of", "another") == "of/another"
+    with pytest.raises(UsageError, match="the process that ran it crashed"):
+        call_apart(os._exit, 1)

@@ -1,15 +1,17 @@
-"""What a call of `gemm` says beside its tensors, as `Session.invoke` takes it."""
+"""What calls of `gemm` and `grouped` say beside their tensors, as `Session.invoke` takes it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from dataclasses import fields
+from typing import Any, TypedDict, Unpack
+
+from ckgen.families.gemm.call import GemmOptions
 
 
-class GemmWords(TypedDict, total=False):
-    """Arguments of `Library.gemm` that have values of their own when they are left out."""
+class GroupedWords(TypedDict, total=False):
+    """Arguments of `Library.grouped` that have values of their own when they are left out."""
 
-    epilogue: Sequence[str]
     alpha: float
     dtype: Any
     quant: str | None
@@ -22,6 +24,12 @@ class GemmWords(TypedDict, total=False):
     strategy: str
     instance: str | None
     k_batch: int
+
+
+class GemmWords(GroupedWords, total=False):
+    """Those of `Library.gemm`."""
+
+    epilogue: Sequence[str]
 
 
 def gemm_words(
@@ -40,12 +48,20 @@ def gemm_words(
     instance: str | None = None,
     k_batch: int = 1,
 ) -> tuple[Any, ...]:
-    """One flat tuple of all of them."""
+    """One flat tuple of all of them; a function that names each is the quickest way to one."""
     return (
         "gemm", signature, dtype, quant, tuple(epilogue), alpha, preshuffled, mx_scale_shuffled,
         deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
     )  # fmt: skip
 
 
+def grouped_words(groups: int, **words: Unpack[GroupedWords]) -> tuple[Any, ...]:
+    """The same of `Library.grouped`, called with so many groups."""
+    _, *said = gemm_words(**words)
+    return ("grouped_gemm", *said[:_OPTIONS], groups, *said[_OPTIONS:])
+
+
+_OPTIONS = len(fields(GemmOptions))
+
 PLAIN = gemm_words()
-"""Of a call that says none: one object, so that most calls neither make a tuple nor compare one."""
+"""Of a GEMM that says none: one object, so that most calls neither make a tuple nor compare one."""

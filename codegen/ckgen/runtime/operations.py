@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ckgen.model.errors import UsageError
 from ckgen.runtime.dispatcher import Choice
-from ckgen.runtime.gemm_words import PLAIN, GemmWords, gemm_words
+from ckgen.runtime.gemm_words import PLAIN, GemmWords, GroupedWords, gemm_words, grouped_words
 from ckgen.runtime.handles import Device, Plan
 from ckgen.runtime.library import Options, RuntimeLibrary
 from ckgen.runtime.session import Session, sequence_of
@@ -130,34 +130,19 @@ class Library(Session):
         a_scale: Sequence[Any] | None = None,
         b_scale: Sequence[Any] | None = None,
         bias: Sequence[Any] | None = None,
-        alpha: float = 1.0,
-        dtype: Any = None,
-        quant: str | None = None,
-        preshuffled: bool = False,
-        mx_scale_shuffled: bool = False,
-        signature: str | None = None,
         stream: Any = None,
         workspace: Any = None,
-        deterministic: bool = False,
-        batch_invariant: bool = False,
-        num_threads: int = 0,
-        strategy: str = "any",
-        instance: str | None = None,
-        k_batch: int = 1,
+        **words: Unpack[GroupedWords],
     ) -> list[Any]:
         """out[g] = a[g] @ b[g] of every group, in one launch. Lists of tensors as those of `gemm`, of one signature.
 
         Block scales of a may have gaps between their lines, alike in all groups: slices of one matrix of all rows.
         """
         groups = len(sequence_of(a, "a"))
-        said = (
-            "grouped_gemm", signature, dtype, quant, (), alpha, preshuffled, mx_scale_shuffled, groups,
-            deterministic, batch_invariant, num_threads, strategy, instance, k_batch,
-        )  # fmt: skip
         lists = (("b", b), ("a_scale", a_scale), ("b_scale", b_scale), ("bias", bias))
         others = (*a, *(one for name, given in lists for one in _of_groups(given, name, groups)), workspace)
         results = _of_groups(out, "out", groups) or (None,)
-        return list(self.invoke(said, results, others, stream))
+        return list(self.invoke(grouped_words(groups, **words), results, others, stream))
 
     def moe(
         self,

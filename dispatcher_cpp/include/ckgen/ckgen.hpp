@@ -1,4 +1,5 @@
-// Everything of ckgen's C++ API. C++17; nothing in it throws.
+// Everything of ckgen's C++ API. C++17. Functions that return a text may throw std::bad_alloc unless they are noexcept;
+// nothing else throws.
 #pragma once
 
 #include <ckgen/arch_data.hpp>

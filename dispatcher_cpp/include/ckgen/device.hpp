@@ -15,10 +15,11 @@ enum class DeviceKind : std::uint8_t {
   unknown,    // an arch that this build does not know: status() says which
   simulated,  // answers like that chip, runs the host twins
   host,       // this CPU
-  gpu,        // a real GPU behind the HIP runtime
+  gpu,        // a real GPU, behind HIP or NVIDIA's driver
 };
 
-/// A small value, copyable, trivially destructible. `cu_num` is what HIP reports as multiprocessors; cores on a CPU.
+/// A small value, copyable, trivially destructible. `cu_num` is the multiprocessors that HIP or CUDA reports; cores on
+/// a CPU.
 class CKGEN_API Device {
  public:
   /// "gfx942" with its default count when `cu_num` is 0, "gfx942:304", or "gfx942:304:mi325x" of one product. Any known

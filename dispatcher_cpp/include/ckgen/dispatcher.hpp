@@ -83,11 +83,11 @@ class CKGEN_API Dispatcher {
   /// ok, for a plan without attached GPU code.
   Status preload(const Plan& plan) const noexcept;
 
-  /// Checks the arguments against the plan, then launches and returns: no timing, allocation or synchronisation, but
-  /// for loading attached GPU code the first time on a device. On a GPU the calling thread's current HIP device must be
-  /// the plan's.
+  /// Checks the arguments against the plan, then launches and returns. It does not time, allocate or synchronise, but
+  /// for loading attached GPU code the first time on a device. On a GPU the calling thread's current device must be the
+  /// plan's.
   /// `workspace`: plan.workspace_size bytes, 64-byte aligned, of the device (host memory on a simulated device).
-  /// `args`: the struct of the plan's operation, which says what it asks of a run beside.
+  /// `args`: the struct of the plan's operation; its own comment says what else a run needs.
   Status run(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) const noexcept;
   /// The same with workspace from the dispatcher's pool for (device, stream); allocates when it must grow.
   Status run(const Plan& plan, const RunArgs& args, Stream stream) const noexcept;
@@ -99,27 +99,20 @@ class CKGEN_API Dispatcher {
   /// The whole trail as text: each tier, each rejected candidate with its rule. Empty only when memory is exhausted.
   std::string explain(const Problem& problem, const Device& device) const noexcept;
 
-  /// Reads an override file (columns target,signature,B,M,N,K,instance,k_batch in any order; `#` starts a comment; op
-  /// moe needs experts,top_k and no B; M, N and K of groups are the largest, those of op fmha seqlen_q, seqlen_k and
-  /// hdim_q, which needs heads_q,heads_k,hdim_v,mask: `none`, or `b:LEFT:RIGHT[:SINK]` or `t:...` as the corner is) in
-  /// place of the one before. Not ok: rows that were left out, with line and reason; the others hold nevertheless. An
-  /// unreadable file changes nothing; nor does one that is not regular, such as a folder, pipe or device, or has more
-  /// than 64 MiB. Messages show bytes of the file that are not printable as `\xNN`. Safe beside concurrent const
-  /// members and other calls of it.
+  /// Reads an override file in place of the one before; its columns are in docs/runtime.md. Not ok: rows that were left
+  /// out, with line and reason; the others hold nevertheless. An unreadable file changes nothing; nor does one that is
+  /// not regular, such as a folder, pipe or device, or has more than 64 MiB. Messages show bytes of the file that are
+  /// not printable as `\xNN`. Safe beside concurrent const members and other calls of it.
   Status load_overrides(const char* path) noexcept;
 
-  /// Reads tuned tables of ckgen's own (docs/tables.md; columns
-  /// gfx,cu_num,signature,B,M,N,K,kernelName,splitK, of one product sku, of experts experts,top_k, of attention and
-  /// groups sizes, in any order; others are ignored), FILE[:FILE…], in place of those before; "" leaves none. A row
-  /// whose instance is in the library answers its target at `exact` and, by the ladder's rule, `near`, each before
-  /// compiled rows of that tier. Of rows for one problem that of the later file holds, in a file the first. Not ok:
-  /// rows that were left out, because their instance is not in the library, no longer takes their problem, or they say
-  /// none; the first with its line, all on stderr; the others hold nevertheless. What a file must be, and threads: as
-  /// load_overrides.
+  /// Reads tuned tables of ckgen's own, FILE[:FILE…], in place of those before; "" leaves none. Their columns, and
+  /// which row answers, are in docs/runtime.md. Not ok: rows that were left out, because their instance is not in the
+  /// library, no longer takes their problem, or they say none. The message has the first with its line, stderr all; the
+  /// others hold nevertheless. What a file must be, and threads: as load_overrides.
   Status load_tables(const char* paths) noexcept;
 
-  /// Another number after each load_tables and load_overrides: a plan that is kept is of the rows that answer now where
-  /// the number is still the one that was read before it was asked for. One load of an atomic.
+  /// A number that changes with each load_tables and load_overrides. Who keeps a plan reads it before asking for the
+  /// plan: while it is the same, the plan is what the rows say now. One load of an atomic.
   std::uint64_t generation() const noexcept;
 
   /// Equal where the same rows answer: of what was compiled, and of the bytes of the files that are loaded. Stable

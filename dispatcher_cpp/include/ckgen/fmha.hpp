@@ -12,21 +12,22 @@
 // A row without a visible column, and without sink, gives O = 0 and lse = -infinity.
 //
 // append puts new rows into a cache, with p = p(b) rows of sequence b there before:
-//   cache[b][p + i] = stored(new[b][i]), of K where rope says so rotated to position p + i; rows of Q, where Q is
-//   given, rotate to positions p + i and go to O rotation to position s, of the first rotary_dim = R dimensions: a pair
-//   (x0, x1) of them, the 2 t-th and 2 t + 1-th where interleaved, the t-th and t + R / 2-th of half, becomes (x0
-//   cos[s][t] - x1 sin[s][t], x1 cos[s][t] + x0 sin[s][t]) in fp32 stored(x) = x in K's and V's type, of 8 bits x /
-//   descale, rounded to nearest even and limited to the largest value
+//   cache[b][p + i] = stored(new[b][i]), of K where rope says so rotated to position p + i
+//   O[i] = Q[i] rotated to position p + i, where Q is given
+//   rotated to position s, of the first R = rotary_dim dimensions: each pair (x0, x1) becomes
+//             (x0 cos[s][t] - x1 sin[s][t], x1 cos[s][t] + x0 sin[s][t]) in fp32; pair t is dimensions 2 t and 2 t + 1
+//             where interleaved, t and t + R / 2 where half
+//   stored(x) = x in K's and V's type; of 8 bits x / descale, rounded to nearest even, limited to the largest value
 //
-// backward gives the gradients of a scalar by Q, K, V, bias and sink, from that by O, dO, of which and of q, k, v, o
-// and lse it is a function; sums are fp32:
+// backward gives the gradients of a scalar by Q, K, V, bias and sink. It is a function of the gradient by O (dO) and of
+// q, k, v, o and lse; sums are fp32:
 //   delta[i] = sum_d dO[i][h][d] O[i][h][d]; P as above, of the lse that is given; c(i, j) = keep(i, j) / (1 - p_drop)
 //   dS[i][j] = P[i][j] (c(i, j) sum_d dO[i][h][d] V[j][g][d] - delta[i]), which is the gradient by the bias
 //   dX = dS, with softcap times 1 - tanh(S / softcap)^2 of S before it; of 16 bits dX and c P may be rounded to them
 //   dQ[i][h] = scale sum_j dX[i][j] K[j][g]; over the query heads h of KV head g and all i:
 //   dK[j][g] = scale sum dX[i][j] Q[i][h]; dV[j][g] = sum c(i, j) P[i][j] dO[i][h]
-//   dbias: the sum of dS over what shares an element of the bias; dsink[h] = -sum_b sum_i exp(sink[h] - lse[i])
-//   delta[i]
+//   dbias = the sum of dS over what shares an element of the bias
+//   dsink[h] = -sum_b sum_i exp(sink[h] - lse[i]) delta[i]
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ struct FmhaRung {
 };
 
 /// All rows of one (signature, target), ascending by context, seqlen_q, seqlen_k. near_add and near_factor are those of
-/// LadderPolicy, of either length. With a sku: of the contexts of which that product has a row, and asked before.
+/// LadderPolicy, of either length. With a sku it holds the contexts of which that product has a row, and is asked
+/// before the one without.
 struct FmhaTable {
   Arch arch;
   std::uint32_t cu_num;

@@ -48,7 +48,7 @@ class CKGEN_API Groups {
   std::int64_t largest_a() const noexcept { return largest_a_; }
   std::int64_t largest_b() const noexcept { return largest_b_; }
   std::int64_t largest_c() const noexcept { return largest_c_; }
-  /// Whether a size is negative, or a sum or product is beyond 64 bits: no plan is made of such groups.
+  /// false: a size is negative, or a sum or product is beyond 64 bits. No plan is made of such groups.
   bool is_valid() const noexcept { return valid_; }
   /// Tiles of tile_m x tile_n that cover C of all groups; on the device the most that there can be.
   std::int64_t tiles(std::int64_t tile_m, std::int64_t tile_n) const noexcept;

@@ -26,14 +26,14 @@ struct Tile {
   std::int32_t k;
 };
 
-/// In which order and grouping an instance adds up one element of its result, as numbers that are equal where the order
-/// is: unsplit, and with more splits (which then must be as many). 0: it depends on M, or is not known.
+/// In which order and grouping an instance adds up one element of its result. Two instances with one number add up
+/// alike: `whole` without splits, `split` with equally many splits. 0: the order depends on M, or is not known.
 struct OrderClass {
   std::uint32_t whole = 0;
   std::uint32_t split = 0;
 };
 
-/// What instances of op moe may ask beside Constraints; all of a problem's sizes. Zero means: not asked.
+/// What an instance of op moe may ask of a problem's sizes beside Constraints. Zero means: not asked.
 struct RoutedConstraints {
   std::int32_t min_n = 0;
   std::int32_t max_n = 0;
@@ -55,9 +55,10 @@ struct Constraints {
   std::int32_t max_k_batch;  // at least 1
   bool atomic_split;         // each split is added once to zero: from three on (experts of a MoE layer's down: always)
                              // the order of workgroups counts
-  // not 0: K may also split into parts of whole grains, the last one shorter but not empty, that the first one's main
-  // loop fits: beyond split_lead of its tiles of k_multiple_per_split, rounded up, a part takes whole turns of
-  // split_turn tiles, and the last part's rest is not the longer one. Where k_multiple_per_split is 0, any do
+  // Not 0: K may also be cut into parts of whole grains, all equal but the last, which may be shorter but not empty.
+  // One main loop runs them all. Of a part's tiles (k_multiple_per_split each, rounded up) split_lead + 1 are outside
+  // of it, and a turn takes split_turn; the last part may not leave more tiles over than the first. Where
+  // k_multiple_per_split is 0, any parts do.
   std::int32_t split_grain = 0;
   std::int64_t max_ab = 0;  // elements of A and of B
   std::int64_t max_c = 0;   // elements of C

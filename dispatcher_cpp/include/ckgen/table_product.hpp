@@ -6,9 +6,9 @@
 namespace ckgen {
 inline namespace v1 {
 
-/// Says of a table of a SignatureUnit, by its place in `tables`, that it is one product's. It has the ladders of which
-/// the product has a row of its own, whole; all others are those of the table without a product. The SignatureUnit of
-/// an operation that has no tables of its own kind has these as its `own_tables`.
+/// Says that a table of a SignatureUnit, by its place in `tables`, is one product's. Such a table holds each ladder in
+/// which the product has a row of its own, whole; for all others the table without a product answers. A SignatureUnit
+/// has these as its `own_tables`, where its operation has no tables of its own kind.
 struct TableProduct {
   std::uint32_t table;
   const char* sku;  // as in a target's third part

@@ -1,4 +1,4 @@
-// The same questions as fmha_rules.hpp of problems that append to a cache; equal to
+// The same questions as rules.hpp of problems that append to a cache; equal to
 // codegen/ckgen/families/fmha/append_problem.py.
 #pragma once
 

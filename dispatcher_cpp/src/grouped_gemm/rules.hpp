@@ -1,5 +1,5 @@
 // What grouped GEMM adds to gemm/supports.hpp: a problem of many sizes is legal, and an instance can run it, where that
-// holds for each of them. The integers of codegen/ckgen/families/gemm/op_rules.py.
+// holds for each of them. The integers of codegen/ckgen/families/grouped_gemm/problem_rules.py.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What MoE adds to gemm/supports.hpp. The integers of codegen/ckgen/families/gemm/op_rules.py.
+// What MoE adds to gemm/supports.hpp. The integers of codegen/ckgen/families/moe/problem_rules.py.
 #pragma once
 
 #include <algorithm>

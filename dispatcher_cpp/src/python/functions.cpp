@@ -27,6 +27,12 @@ void end_site(PyObject* capsule) {
   }
 }
 
+/// A further reference to an object.
+PyObject* own(PyObject* object) noexcept {
+  Py_IncRef(object);
+  return object;
+}
+
 /// A tensor that the framework of the others allocates; memory of a GPU is freed behind the launch, on the stream that
 /// it was made on. null with an error.
 PyObject* make(PyObject* maker, std::uint64_t& address) noexcept {
@@ -48,11 +54,7 @@ PyObject* results_of(const Site& site, PyObject* given, std::uint64_t* addresses
   for (Py_ssize_t i = 0; results != nullptr && i < count; ++i) {
     PyObject* one = PyTuple_GetItem(given, i);
     PyObject* const maker = one == none() ? PyTuple_GetItem(site.makers, i) : none();
-    if (maker != none()) {
-      one = make(maker, addresses[i]);
-    } else {
-      Py_IncRef(one);
-    }
+    one = maker != none() ? make(maker, addresses[i]) : own(one);
     if (one == nullptr || PyTuple_SetItem(results, i, one) != 0) {
       Py_DecRef(results);
       return nullptr;
@@ -65,6 +67,16 @@ bool run(const Site& site, CallTensors& tensors, void* stream) noexcept {
   if (site.allocate == nullptr) return launch(site, tensors.addresses.data(), stream);
   const Owned workspace(make(site.allocate, tensors.addresses[site.workspace]));
   return workspace && launch(site, tensors.addresses.data(), stream);
+}
+
+/// Runs a site and returns `results`, a reference that it takes. None where the site does not take these tensors, null
+/// with an error.
+PyObject* run_into(PyObject* results, const Site& site, CallTensors& tensors, void* stream) noexcept {
+  if (results == nullptr) return nullptr;
+  const bool takes_these = takes(site, tensors.addresses.data());
+  if (takes_these && run(site, tensors, stream)) return results;
+  Py_DecRef(results);
+  return takes_these ? nullptr : new_none();
 }
 
 /// Whether two tuples are of the very same objects, as words, None and defaults of arguments are in each call. No says
@@ -122,16 +134,9 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   const Site* const site = site_for(arguments[0], arguments[1], arguments[4], tensors, found, stream);
   const Owned kept(found);
   if (site == nullptr) return none_unless_failed();
-  PyObject* results = arguments[2];
-  if (site->makers == nullptr) {
-    Py_IncRef(results);
-  } else if (results = results_of(*site, results, tensors.addresses.data()); results == nullptr) {
-    return nullptr;
-  }
-  const bool takes_these = takes(*site, tensors.addresses.data());
-  if (takes_these && run(*site, tensors, stream)) return results;
-  Py_DecRef(results);
-  return takes_these ? nullptr : new_none();
+  PyObject* const results =
+      site->makers == nullptr ? own(arguments[2]) : results_of(*site, arguments[2], tensors.addresses.data());
+  return run_into(results, *site, tensors, stream);
 }
 
 /// call_one(sites, options, stream, result, *operands): the same of one result, which it returns.
@@ -146,16 +151,9 @@ PyObject* call_one(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   const Site* const site = site_for(arguments[0], arguments[1], arguments[2], tensors, found, stream);
   const Owned kept(found);
   if (site == nullptr) return none_unless_failed();
-  PyObject* result = arguments[kAhead];
-  if (site->makers == nullptr) {
-    Py_IncRef(result);
-  } else if (result = make(PyTuple_GetItem(site->makers, 0), tensors.addresses[0]); result == nullptr) {
-    return nullptr;
-  }
-  const bool takes_these = takes(*site, tensors.addresses.data());
-  if (takes_these && run(*site, tensors, stream)) return result;
-  Py_DecRef(result);
-  return takes_these ? nullptr : new_none();
+  PyObject* const result =
+      site->makers == nullptr ? own(arguments[kAhead]) : make(PyTuple_GetItem(site->makers, 0), tensors.addresses[0]);
+  return run_into(result, *site, tensors, stream);
 }
 
 /// key(tensors, stream): the bytes by which `call` will look for sites; None where it never will.
@@ -183,9 +181,7 @@ bool copy_bytes(PyObject* bytes, std::vector<Value>& out) noexcept {
 
 /// A reference of the site's own; null of None.
 PyObject* held(PyObject* object) noexcept {
-  if (object == none()) return nullptr;
-  Py_IncRef(object);
-  return object;
+  return object == none() ? nullptr : own(object);
 }
 
 /// site(numbers, block, patches, tensors, kept, fail, makers, allocate): a capsule of a Site; `numbers` are its first

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from ckgen.model.errors import InputError, UsageError
 from ckgen.specs.archs import load_archs
 from ckgen.specs.native import native_target
 from ckgen.specs.targets import parse_targets
+from ckgen_emulator.apart import call_apart
 from ckgen_emulator.bindings import Chip, Emulator, Options, Run, stats_of
 from ckgen_emulator.chip import pinned_chip
 from ckgen_emulator.code_object.arguments import Argument, Arguments, Array, Scalar
@@ -122,7 +120,7 @@ def run_kernel(
     core_library()
     step("emulating")
     began = time.perf_counter()
-    run, arrays = _in_a_process(job)
+    run, arrays = call_apart(_launch, job)
     seconds = time.perf_counter() - began
     checked: list[Checked] = []
     for one in asked.arguments:
@@ -145,15 +143,6 @@ class _Job:
     asked: Arguments
     places: tuple[tuple[int, int], ...]
     options: Options
-
-
-def _in_a_process(job: _Job) -> tuple[Run, dict[str, NDArray[Any]]]:
-    """A crash of the emulated code or of the core ends that process and no other."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            return pool.submit(_launch, job).result()
-        except BrokenProcessPool:
-            raise UsageError(f"{job.kernel}: the process that ran it crashed") from None
 
 
 def _launch(job: _Job) -> tuple[Run, dict[str, NDArray[Any]]]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from typing import Any
 
 from ckgen.families.common.problem_finding import ProblemFinding
@@ -14,6 +11,7 @@ from ckgen.families.fmha.instance import FmhaInstance
 from ckgen.families.fmha.problem import check_problem, supports
 from ckgen.model.errors import UsageError
 from ckgen.progress import Progress
+from ckgen_emulator.apart import call_apart
 from ckgen_emulator.bindings import Options
 from ckgen_emulator.core_library import core_library
 from ckgen_emulator.fmha import append
@@ -81,13 +79,10 @@ def emulate_fmha(
     progress.step("preparing the emulator")
     core_library()
     progress.step("emulating")
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            outcome = pool.submit(_run, kernel, problem, options, trace_wrong).result()
-        except BrokenProcessPool:
-            return FmhaResult(instance.name, arch, problem, None, "the process that ran it crashed")
-        except UsageError as error:
-            return FmhaResult(instance.name, arch, problem, None, str(error))
+    try:
+        outcome = call_apart(_run, kernel, problem, options, trace_wrong)
+    except UsageError as error:
+        return FmhaResult(instance.name, arch, problem, None, str(error))
     return FmhaResult(instance.name, arch, problem, outcome)
 
 

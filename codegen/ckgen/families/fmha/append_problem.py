@@ -1,4 +1,4 @@
-"""The same questions as problem.py of problems that append to a cache. Integers, equal to fmha_append_rules.hpp."""
+"""The same questions as problem.py of problems that append to a cache. Integers, equal to src/fmha/append_rules.hpp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attention instance costs, and into how many equal splits it cuts keys. Integers, equal to fmha_cost.hpp."""
+"""What an attention instance costs, and into how many equal splits it cuts keys: the integers of src/fmha/cost.hpp."""
 
 from __future__ import annotations
 

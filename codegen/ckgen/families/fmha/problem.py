@@ -1,4 +1,4 @@
-"""Is an attention problem legal, and can an instance run it? Integers, equal to fmha_rules.hpp."""
+"""Is an attention problem legal, and can an instance run it? Integers, equal to src/fmha/rules.hpp."""
 
 from __future__ import annotations
 

@@ -77,13 +77,14 @@ NOT_ROUTED = RoutedConstraints()
 class Constraints:
     """What a problem must satisfy for an instance, as integers; 0 asks nothing.
 
-    With k_batch over 1, K is a multiple of k_batch · `k_multiple_per_split`; K // k_batch is at least `min_k`. With a
-    `split_grain`, K may also split into parts of whole grains, the last one shorter but not empty, that the first one's
-    main loop fits: beyond `split_lead` of its tiles of `k_multiple_per_split`, rounded up, a part takes whole turns of
-    `split_turn` tiles, and the last part's rest is not the longer one. Without `k_multiple_per_split`, any parts do
-    whose first has at least `min_k`. `max_ab` and `max_c` are the most elements that A and B, and that C may have;
-    `max_m` and `min_m` are the largest and the least M. `measured_only`: as a default the instance answers nothing.
-    `routed` is empty but for some instances of op moe.
+    `k_multiple_per_split`: with k_batch over 1, K is a multiple of k_batch times that, and K // k_batch is at least
+    `min_k`. `split_grain`: K may also be cut into parts of whole grains, all equal but the last, which may be shorter
+    but not empty. One main loop runs them all. Of a part's tiles (`k_multiple_per_split` each, rounded up)
+    `split_lead` + 1 are outside of it, and a turn takes `split_turn`; the last part may not leave more tiles over than
+    the first. Without `k_multiple_per_split`, any parts do whose first has at least `min_k`.
+
+    `max_ab`, `max_c`: the most elements that A and B, and that C may have. `max_m`, `min_m`: the largest and the least
+    M. `measured_only`: as a default the instance answers nothing. `routed`: not empty for some instances of op moe.
     """
 
     m_multiple: int = 0

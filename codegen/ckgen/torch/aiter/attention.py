@@ -1,4 +1,4 @@
-"""AITER's flash attention, and its gradients by autograd: on CPUs, as there is no GPU kernel of them."""
+"""AITER's flash attention, and its gradients by autograd, as `ckgen.torch.attention` has them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // MoE layers on the CPU against loops written from the formulas in ckgen/moe.hpp, ckgen/gemm_types.hpp and
-// moe_quantize.hpp. Operands are small integers and scales powers of two, so that the sums of a product are exact and H
-// must be the same to the bit; what is left is the rounding of few fp32 operations.
+// backends/host/moe/quantize.hpp. Operands are small integers and scales powers of two, so that the sums of a product
+// are exact and H must be the same to the bit; what is left is the rounding of few fp32 operations.
 #include "backends/host/host_fixture.hpp"
 #include "backends/host/moe/moe.hpp"
 #include "ckgen/scales.hpp"

@@ -1,4 +1,4 @@
-// H of a MoE layer in A's type: every scheme of scales of moe_quantize.hpp, by loops over its formulas.
+// H of a MoE layer in A's type: every scheme of scales of backends/host/moe/quantize.hpp, by loops over its formulas.
 #include "backends/host/host_fixture.hpp"
 #include "backends/host/host_isa_tables.hpp"
 #include "backends/host/moe/quantize.hpp"
