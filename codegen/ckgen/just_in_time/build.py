@@ -182,7 +182,7 @@ def _built(request: Request, say: Callable[[str], None]) -> Path:
     with _locked(project.folder):
         if (found := _found(request)) is not None:  # by another process, meanwhile
             return found
-        planned(request.options())
+        planned(request.options())  # the build plans too, but what is wrong with the request is told here, by name
         try:
             made = build_runtime(project, say, log)
         except InputError as error:

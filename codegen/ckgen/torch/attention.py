@@ -66,25 +66,7 @@ def _attention(
 
 
 def _attention_shape(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Tensor | None,
-    sink: Tensor | None,
-    seqstart_q: Tensor | None,
-    seqstart_k: Tensor | None,
-    seqlen_k: Tensor | None,
-    block_table: Tensor | None,
-    scale: float | None,
-    causal: bool,
-    window: Sequence[int] | None,
-    softcap: float,
-    max_q: int,
-    max_k: int,
-    with_lse: bool,
-    dropout: float,
-    seed: int,
-    offset: int,
+    q: Tensor, v: Tensor, seqstart_q: Tensor | None, block_table: Tensor | None, with_lse: bool
 ) -> tuple[Tensor, Tensor]:
     has_vectors = block_table is not None and v.dim() == 5
     out = q.new_empty((*q.shape[:-1], v.shape[3 if has_vectors else -1]), dtype=result_type(q, None, None))
@@ -145,25 +127,11 @@ def _backward(
 
 
 def _backward_shape(
-    dout: Tensor,
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    out: Tensor,
-    lse: Tensor,
     bias: Tensor | None,
     sink: Tensor | None,
-    seqstart_q: Tensor | None,
-    seqstart_k: Tensor | None,
-    scale: float | None,
-    causal: bool,
-    window: Sequence[int] | None,
-    softcap: float,
-    max_q: int,
-    max_k: int,
-    dropout: float,
-    seed: int,
-    offset: int,
     with_dbias: bool,
     with_dsink: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

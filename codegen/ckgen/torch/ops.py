@@ -53,21 +53,7 @@ def _gemm(
     return found
 
 
-def _gemm_shape(
-    a: Tensor,
-    b: Tensor,
-    a_scale: Tensor | None,
-    b_scale: Tensor | None,
-    bias: Tensor | None,
-    d: Sequence[Tensor],
-    epilogue: str,
-    alpha: float,
-    dtype: str | None,
-    quant: str | None,
-    preshuffled: bool,
-    mx_scale_shuffled: bool,
-    signature: str | None,
-) -> Tensor:
+def _gemm_shape(a: Tensor, b: Tensor, dtype: str | None, signature: str | None) -> Tensor:
     batch = a.shape[:-2] if a.dim() == 3 else b.shape[:-2]
     return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=result_type(a, dtype, signature))
 
@@ -92,15 +78,7 @@ def _grouped(
     )
 
 
-def _grouped_shape(
-    a: Sequence[Tensor],
-    b: Sequence[Tensor],
-    a_scale: Sequence[Tensor],
-    b_scale: Sequence[Tensor],
-    dtype: str | None,
-    quant: str | None,
-    signature: str | None,
-) -> list[Tensor]:
+def _grouped_shape(a: Sequence[Tensor], b: Sequence[Tensor], dtype: str | None, signature: str | None) -> list[Tensor]:
     return [
         x.new_empty((x.shape[0], y.shape[1]), dtype=result_type(x, dtype, signature)) for x, y in zip(a, b, strict=True)
     ]
@@ -141,22 +119,7 @@ def _moe(
     return found
 
 
-def _moe_shape(
-    a: Tensor,
-    w1: Tensor,
-    w2: Tensor,
-    topk_ids: Tensor,
-    topk_weights: Tensor,
-    a_scale: Tensor | None,
-    w1_scale: Tensor | None,
-    w2_scale: Tensor | None,
-    activation: str,
-    weight_first: bool,
-    dtype: str | None,
-    quant: str | None,
-    preshuffled: bool,
-    signature: str | None,
-) -> Tensor:
+def _moe_shape(a: Tensor, w2: Tensor, dtype: str | None, signature: str | None) -> Tensor:
     return a.new_empty((a.shape[0], w2.shape[1]), dtype=result_type(a, dtype, signature))
 
 
