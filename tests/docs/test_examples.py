@@ -12,6 +12,7 @@ import pytest
 
 import cpp_build
 from amd_support import amd_toolchain
+from ckgen.build.runtime_library import tool
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -27,8 +28,8 @@ def run_readme(example: str, folder: Path) -> str:
     script = folder / "bin" / "ckgen"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}/codegen" exec "{sys.executable}" -m ckgen "$@"\n')
     script.chmod(0o755)
-    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {"PATH": path, **cpp_build.objects_of_a_checkout(folder)}
+    places = (folder / "bin", Path(tool("cmake")).parent, Path(sys.executable).parent, os.environ["PATH"])
+    environment = {"PATH": ":".join(map(str, places)), **cpp_build.objects_of_a_checkout(folder)}
     output = ""
     for line in lines:
         output = cpp_build.run("bash", "-c", line, cwd=folder, env=environment)
