@@ -210,7 +210,7 @@ std::vector<BackwardCase> cases() {
   // Heads of whole panels: dQ is added up in place; rows of fp32 Q are read where they are, those of dO lie too far
   // apart.
   for (std::size_t i = 7; i < 9; ++i) all[i].hdim = 32, all[i].hdim_v = 64, all[i].traits.masked = true;
-  all[7].heads_q = 16;
+  all[7].heads_q = 16, all[7].batch = 1;
   all[8].type = DType::bf16;
   return all;
 }
