@@ -111,7 +111,7 @@ def test_a_cache_grows_step_by_step_and_is_attended_over(tmp_path: Path) -> None
 def test_a_step_of_training_follows_its_gradients(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "ckgen")
     cpp_build.installed(folder / "prefix")
-    assert "fmha_fp32_bwd_masked_dropout_host_64x128_t0\ncorrect: a slope of " in run_readme("12_training", folder)
+    assert "fmha_fp32_bwd_masked_dropout_host_64x192_t0\ncorrect: a slope of " in run_readme("12_training", folder)
     if find_spec("torch") is not None:
         program = (folder / "examples/12_training/training.py", folder / "build/12/libtraining_python.so")
         output = cpp_build.run(sys.executable, *program, cwd=folder, env=dict(os.environ))
