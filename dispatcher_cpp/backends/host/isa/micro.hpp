@@ -161,6 +161,23 @@ template <int MR, int NV>
     }
 }
 
+// sum[j] + a * b[j] for a row of a tile. The even rows of tiles two vectors wide spread `a` in each FMA: fewer
+// instructions a step are faster where another thread shares the core, and in all rows there would be too many loads.
+template <int NV>
+[[gnu::always_inline]] inline void add_row([[maybe_unused]] int row, const float& a, const VecF (&b)[NV],
+                                           VecF (&sum)[NV]) {
+#if CKGEN_HOST_LEVEL >= 4
+  if (NV == 2 && row % 2 == 0) {
+#pragma GCC unroll 2
+    for (int j = 0; j < NV; ++j) asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum[j]) : "v"(b[j]), "m"(a));
+    return;
+  }
+#endif
+  const VecF spread = broadcast_f(a);
+#pragma GCC unroll 8
+  for (int j = 0; j < NV; ++j) sum[j] = fma_f(spread, b[j], sum[j]);
+}
+
 template <int MR, int NV>
 void micro_f32(const MicroCall& call) {
   const float* a = static_cast<const float*>(call.a);
@@ -173,11 +190,7 @@ void micro_f32(const MicroCall& call) {
 #pragma GCC unroll 8
     for (int j = 0; j < NV; ++j) bv[j] = load_f(b.at(j, k));
 #pragma GCC unroll 16
-    for (int i = 0; i < MR; ++i) {
-      const VecF av = broadcast_f(a[i]);
-#pragma GCC unroll 8
-      for (int j = 0; j < NV; ++j) sum[i][j] = fma_f(av, bv[j], sum[i][j]);
-    }
+    for (int i = 0; i < MR; ++i) add_row(i, a[i], bv, sum[i]);
     a += MR;
   });
   store_sums(call, sum);
