@@ -9,17 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ckgen.build.runtime_library import tool
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("CKGEN_TEST_BUILD", ROOT / "build" / "test"))
 """Shared with ctest: the preset `ci` builds there."""
 SYSTEM_LIBRARIES = ("-ldl", "-lpthread", "-lz")
 """What ckgen's archive needs when it is linked without CMake."""
-
-
-def tool(name: str) -> str:
-    """A program of the Python environment (cmake, ninja), else the one on PATH."""
-    beside = Path(sys.executable).parent / name
-    return str(beside) if beside.exists() else name
 
 
 def run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:

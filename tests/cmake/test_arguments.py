@@ -11,6 +11,7 @@ from checkout import command, copy_checkout
 
 import ckgen
 import cpp_build
+from ckgen.build.runtime_library import tool
 
 PROJECT = """cmake_minimum_required(VERSION 3.23...3.31)
 project(arguments LANGUAGES NONE)
@@ -27,7 +28,7 @@ def said(folder: Path, call: str, *options: str, root: Path = cpp_build.ROOT, en
     source = folder / "source"
     source.mkdir()
     (source / "CMakeLists.txt").write_text(PROJECT.format(version=ckgen.__version__, root=root, call=call))
-    done = cpp_build.attempt(cpp_build.tool("cmake"), "-S", source, "-B", folder / "build", *options, env=env)
+    done = cpp_build.attempt(tool("cmake"), "-S", source, "-B", folder / "build", *options, env=env)
     assert done.returncode != 0, done.stdout
     return re.sub(r"\s+", " ", done.stdout)
 
@@ -62,7 +63,7 @@ def test_without_the_dispatcher_target_the_missing_call_is_named(tmp_path: Path)
         "cmake_minimum_required(VERSION 3.23)\nproject(p LANGUAGES NONE)\n"
         f'include("{cpp_build.ROOT}/dispatcher_cpp/cmake/CkgenGenerate.cmake")\nckgen_generate(k TARGETS gfx942)\n'
     )
-    done = cpp_build.attempt(cpp_build.tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
+    done = cpp_build.attempt(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
     assert done.returncode != 0
     assert "Call find_package(ckgen) or add_subdirectory(ckgen) first" in re.sub(r"\s+", " ", done.stdout)
 

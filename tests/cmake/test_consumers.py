@@ -12,6 +12,7 @@ from checkout import command
 
 import ckgen
 import cpp_build
+from ckgen.build.runtime_library import tool
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -75,15 +76,13 @@ def test_a_parent_without_exceptions_compiles_the_library(tmp_path: Path) -> Non
 
 def test_only_the_levels_asked_for_are_compiled(tmp_path: Path) -> None:
     source = ("-S", cpp_build.ROOT, "-DCKGEN_BUILD_TESTS=OFF", "-G", "Ninja")
-    make = f"-DCMAKE_MAKE_PROGRAM={cpp_build.tool('ninja')}"
+    make = f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}"
 
     def levels(asked: str) -> str:
-        return cpp_build.attempt(
-            cpp_build.tool("cmake"), *source, make, "-B", tmp_path, f"-DCKGEN_HOST_LEVELS={asked}"
-        ).stdout
+        return cpp_build.attempt(tool("cmake"), *source, make, "-B", tmp_path, f"-DCKGEN_HOST_LEVELS={asked}").stdout
 
     levels("x86_64_v4")
-    targets = cpp_build.run(cpp_build.tool("ninja"), "-C", tmp_path, "-t", "targets", "all")
+    targets = cpp_build.run(tool("ninja"), "-C", tmp_path, "-t", "targets", "all")
     assert [one for one in ("isa/v3.cpp.o", "isa/v4.cpp.o", "isa/v4_bf16.cpp.o") if one in targets] == [
         "isa/v3.cpp.o",
         "isa/v4.cpp.o",
@@ -137,7 +136,7 @@ def path_to_ckgen(folder: Path) -> tuple[str, ...]:
 def test_presets_are_read_by_cmake(tmp_path: Path) -> None:
     shutil.copy(cpp_build.ROOT / "CMakePresets.json", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.23)\n")
-    listed = cpp_build.run(cpp_build.tool("cmake"), "--list-presets", cwd=tmp_path)
+    listed = cpp_build.run(tool("cmake"), "--list-presets", cwd=tmp_path)
     assert [line.split('"')[1] for line in listed.splitlines() if '"' in line] == [
         "dev",
         "release",

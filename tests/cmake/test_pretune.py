@@ -13,6 +13,7 @@ from checkout import command, copy_checkout
 
 import ckgen
 import cpp_build
+from ckgen.build.runtime_library import tool
 from ckgen.specs.archs import load_arch
 from ckgen.specs.native import own_cpu
 
@@ -60,7 +61,7 @@ class Project:
 
     def generate(self) -> str:
         """Builds what is generated, and nothing of it."""
-        return cpp_build.attempt(cpp_build.tool("cmake"), "--build", self.folder / "build", "-t", "k_generate").stdout
+        return cpp_build.attempt(tool("cmake"), "--build", self.folder / "build", "-t", "k_generate").stdout
 
     @property
     def tunes(self) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 import cpp_build
 from amd_support import amd_toolchain
+from ckgen.build.runtime_library import tool
 
 pytestmark = [pytest.mark.cpp, pytest.mark.slow]
 
@@ -27,8 +28,8 @@ def run_readme(example: str, folder: Path) -> str:
     script = folder / "bin" / "ckgen"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}/codegen" exec "{sys.executable}" -m ckgen "$@"\n')
     script.chmod(0o755)
-    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {"PATH": path, **cpp_build.objects_of_a_checkout(folder)}
+    places = (folder / "bin", Path(tool("cmake")).parent, Path(sys.executable).parent, os.environ["PATH"])
+    environment = {"PATH": ":".join(map(str, places)), **cpp_build.objects_of_a_checkout(folder)}
     output = ""
     for line in lines:
         output = cpp_build.run("bash", "-c", line, cwd=folder, env=environment)
@@ -110,7 +111,7 @@ def test_a_cache_grows_step_by_step_and_is_attended_over(tmp_path: Path) -> None
 def test_a_step_of_training_follows_its_gradients(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "ckgen")
     cpp_build.installed(folder / "prefix")
-    assert "fmha_fp32_bwd_masked_dropout_host_64x128_t0\ncorrect: a slope of " in run_readme("12_training", folder)
+    assert "fmha_fp32_bwd_masked_dropout_host_64x192_t0\ncorrect: a slope of " in run_readme("12_training", folder)
     if find_spec("torch") is not None:
         program = (folder / "examples/12_training/training.py", folder / "build/12/libtraining_python.so")
         output = cpp_build.run(sys.executable, *program, cwd=folder, env=dict(os.environ))

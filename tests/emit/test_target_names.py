@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cpp_build
+from ckgen.build.runtime_library import tool
 from ckgen.emit.target_names import why_not_a_target
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
@@ -28,7 +29,7 @@ FREE = ("kernels", "tests", "ckgen_generated", "installed")
 @pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
 def test_cmake_has_no_target_of_its_own_that_is_not_refused(tmp_path: Path, generator: str) -> None:
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
-    cmake, build = cpp_build.tool("cmake"), tmp_path / "build"
+    cmake, build = tool("cmake"), tmp_path / "build"
     done = cpp_build.attempt(cmake, "-S", tmp_path, "-B", build, "-G", generator)
     assert done.returncode == 0, done.stdout
     told = cpp_build.attempt(cmake, "--build", build, "--target", "help").stdout
@@ -41,12 +42,12 @@ def test_cmake_has_no_target_of_its_own_that_is_not_refused(tmp_path: Path, gene
 def test_cmake_refuses_what_is_reserved_and_nothing_that_is_free(tmp_path: Path) -> None:
     lines = [f"add_custom_target({name})" for name in FREE]
     (tmp_path / "CMakeLists.txt").write_text(PROJECT + "\n".join(lines))
-    done = cpp_build.attempt(cpp_build.tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
+    done = cpp_build.attempt(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
     assert done.returncode == 0, done.stdout
     assert all(why_not_a_target(name) is None for name in FREE)
     lines = [f"add_custom_target({name})" for name in RESERVED]
     (tmp_path / "CMakeLists.txt").write_text(PROJECT + "\n".join(lines))
-    done = cpp_build.attempt(cpp_build.tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
+    done = cpp_build.attempt(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build")
     said = " ".join(done.stdout.split())
     assert {name for name in RESERVED if f'The target name "{name}" is reserved' in said} == RESERVED
     assert {why_not_a_target(name) for name in RESERVED | OF_OTHER_GENERATORS} == {"a target of CMake's own"}

@@ -10,7 +10,6 @@ import pytest
 from families_rows import Rows
 
 from ckgen.families.common.set_document import too_many_combinations
-from ckgen.families.gemm.ck_tile_geometry import rows_of_a, rows_of_b
 from ckgen.families.gemm.config import CkTileConfig, FmaConfig, HipConfig, HostConfig, Scheduler, TilePipeline
 from ckgen.families.gemm.constraints import constraints_of
 from ckgen.families.gemm.enums import USUAL_SCALE_BLOCK, OperandOp, Quant
@@ -352,8 +351,8 @@ def test_a_dense_problem_of_hopper_lacks_a_default_only_where_rows_begin_between
     sizes = {"m-multiple", "n-multiple", "k-multiple"}
     assert {rule for _, _, rules in found for rule in rules} == {f"gemm.instance.{size}" for size in sizes}
     for signature, shape, _ in found:
-        of_b = shape.n if rows_of_b(signature) else shape.k
-        lines = {"a": shape.k if rows_of_a(signature) else shape.m, "b": of_b, "c": shape.n}
+        of_b = shape.n if signature.layout.b_is_row_major else shape.k
+        lines = {"a": shape.k if signature.layout.a_is_row_major else shape.m, "b": of_b, "c": shape.n}
         assert any(size * getattr(signature, name).bits % 128 for name, size in lines.items())
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -120,7 +121,9 @@ def configure(folder: Path, build: Path, log: Path | None = None) -> None:
 def tool(name: str) -> str:
     """`cmake` or `ninja`: the wheel's own binary, else the one on PATH; UsageError where there is neither."""
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
+    # Beside Python lies a script of cmake's wheel that starts Python before the program.
+    program = Path(sysconfig.get_path("platlib"), name, "data", "bin", name)
+    found = next((str(path) for path in (program, beside) if path.exists()), None) or shutil.which(name)
     if found is None:
         raise UsageError(f"no {name} found beside {sys.executable} or on PATH: pip install {name}")
     return found

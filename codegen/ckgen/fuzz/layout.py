@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ckgen.families.gemm.enums import Layout
 from ckgen.families.gemm.reference_data import d_sizes
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.fuzz.case import Case
@@ -54,19 +53,10 @@ class Placed:
         return ""
 
 
-def rows_of_a(layout: Layout) -> bool:
-    """Whether A is row-major."""
-    return layout in (Layout.RCR, Layout.RRR)
-
-
-def rows_of_b(layout: Layout) -> bool:
-    """Whether B is row-major."""
-    return layout in (Layout.RRR, Layout.CRR)
-
-
 def lines_of(signature: GemmSignature, m: int, n: int, k: int) -> tuple[tuple[int, int], ...]:
     """Lines and their lengths of A, B and C."""
-    a, b = rows_of_a(signature.layout), rows_of_b(signature.layout) and not signature.preshuffle_b
+    layout = signature.layout
+    a, b = layout.a_is_row_major, layout.b_is_row_major and not signature.preshuffle_b
     return ((m, k) if a else (k, m), (k, n) if b else (n, k), (m, n))
 
 

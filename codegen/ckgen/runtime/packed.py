@@ -15,15 +15,13 @@ from ckgen.runtime.structs import GemmArgsStruct
 
 def packed_args(layout: Layout, shape: Shape, **others: Any) -> GemmArgsStruct:
     """Sizes and strides without gaps between rows or batches, in elements; `others` are the struct's other fields."""
-    a_has_rows_of_k = layout in (Layout.RCR, Layout.RRR)
-    b_has_rows_of_n = layout in (Layout.RRR, Layout.CRR)
     return GemmArgsStruct(
         m=shape.m,
         n=shape.n,
         k=shape.k,
         batch=max(shape.batch, 1),
-        lda=shape.k if a_has_rows_of_k else shape.m,
-        ldb=shape.n if b_has_rows_of_n else shape.k,
+        lda=shape.k if layout.a_is_row_major else shape.m,
+        ldb=shape.n if layout.b_is_row_major else shape.k,
         ldc=shape.n,
         batch_stride_a=shape.m * shape.k,
         batch_stride_b=shape.n * shape.k,

@@ -156,7 +156,7 @@ def test_rows_that_mean_nothing(tmp_path: Path, line: str, code: str, says: str)
     assert [(fate.kind.value, fate.reason) for fate in plan.fates] == [("invalid", code)]
 
 
-BACKWARD = "fmha_bf16_bwd_masked_host_64x128_t0"
+BACKWARD = "fmha_bf16_bwd_masked_host_64x192_t0"
 V3 = Target("x86_64_v3", 2)
 
 

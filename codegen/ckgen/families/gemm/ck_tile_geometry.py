@@ -7,7 +7,7 @@ Source: the CK tree's gemm_universal_pipeline_ag_bg_cr_policy.hpp (GetGlobalVect
 from __future__ import annotations
 
 from ckgen.families.gemm.config import CkTileConfig, Epilogue, TilePipeline
-from ckgen.families.gemm.enums import Layout, OperandOp, Quant, ScaleSides
+from ckgen.families.gemm.enums import OperandOp, Quant, ScaleSides
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
@@ -57,8 +57,8 @@ def load_vectors(signature: GemmSignature, config: CkTileConfig, wave_size: int 
     if config.vector:
         return config.vector, config.vector
     tile, threads = config.tile, config.warps[0] * config.warps[1] * config.warps[2] * wave_size
-    a_run = tile.k if rows_of_a(signature) else tile.m
-    b_run = tile.n if rows_of_b(signature) else tile.k
+    a_run = tile.k if signature.layout.a_is_row_major else tile.m
+    b_run = tile.n if signature.layout.b_is_row_major else tile.k
     return (
         _widest(a_run, tile.m * tile.k // threads, signature.a.bits),
         _widest(b_run, tile.n * tile.k // threads, signature.b.bits),
@@ -80,16 +80,6 @@ def leaves_tiles_over(config: CkTileConfig, vector: int) -> bool:
     number is no multiple of that: it then writes wrong rows, see docs/upstream/ck_tile_cshuffle_odd.md."""
     tiles = max(config.tile.m // (config.warps[0] * config.warp_tile.m), 1)
     return tiles % min(max(vector // _held(config), 1), tiles) != 0
-
-
-def rows_of_a(signature: GemmSignature) -> bool:
-    """Whether A is contiguous along K."""
-    return signature.layout in (Layout.RCR, Layout.RRR)
-
-
-def rows_of_b(signature: GemmSignature) -> bool:
-    """Whether B is contiguous along N."""
-    return signature.layout in (Layout.RRR, Layout.CRR)
 
 
 def has_two_buffers(pipeline: TilePipeline) -> bool:

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckgen.families.gemm.ck_tile_geometry import rows_of_a, rows_of_b
 from ckgen.families.gemm.config import CkTileConfig, TilePipeline
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.specs.archs import load_arch, processor_of
@@ -69,7 +68,7 @@ def is_unknown(arch: str) -> bool:
 def warp_gemm_form(signature: GemmSignature, config: CkTileConfig, arch: str) -> str:
     """How a wave's operands come out of LDS, and whether C is transposed, as in `double_transposed`; "" for no form."""
     accesses = 1
-    transposes = not rows_of_a(signature) or rows_of_b(signature)
+    transposes = not signature.layout.a_is_row_major or signature.layout.b_is_row_major
     if transposes and load_arch(arch).transposing_lds_reads and config.pipeline is not TilePipeline.COMPV5:
         per_lane, rest = divmod(config.warp_tile.n * config.warp_tile.k, 64)
         accesses, uneven = divmod(per_lane, _ACCESS_BITS // signature.a.bits)

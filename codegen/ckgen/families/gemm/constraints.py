@@ -21,7 +21,7 @@ from ckgen.families.gemm.config import (
     TilePipeline,
     strategy_of,
 )
-from ckgen.families.gemm.enums import Layout, Op, OperandOp, Quant
+from ckgen.families.gemm.enums import Op, OperandOp, Quant
 from ckgen.families.gemm.mxfp8_envelope import envelope, least_rows
 from ckgen.families.gemm.problem_rules import Constraints
 from ckgen.families.gemm.signature import GemmSignature
@@ -142,7 +142,7 @@ def _hip(signature: GemmSignature, config: HipConfig) -> Constraints:
 def _cutlass(signature: GemmSignature, config: CutlassConfig) -> Constraints:
     """Lines of A, B and C begin at whole accesses of the copy engine, and those of scales that it loads, which are none
     of groups. Splits have whole tiles of K. Groups without K have no descriptor."""
-    rows_of_a, rows_of_b = geometry.rows_of_a(signature), geometry.rows_of_b(signature)
+    rows_of_a, rows_of_b = signature.layout.a_is_row_major, signature.layout.b_is_row_major
     access = _VECTOR_BITS // signature.a.bits
     found = Constraints(
         m_multiple=0 if rows_of_a else access,
@@ -176,8 +176,7 @@ def _ck_tile(signature: GemmSignature, config: CkTileConfig) -> Constraints:
         return _dense(signature, config)
     if signature.quant in (Quant.ROWWISE, Quant.PER_TENSOR) or geometry.is_group_quant(signature):
         return _scaled(signature, config)
-    rows_of_a = signature.layout in (Layout.RCR, Layout.RRR)
-    rows_of_b = signature.layout in (Layout.RRR, Layout.CRR)
+    rows_of_a, rows_of_b = signature.layout.a_is_row_major, signature.layout.b_is_row_major
     of_a, of_b = _vector(config, signature.a.bits), _vector(config, signature.b.bits)
     k_vector = max(of_a if rows_of_a else 1, 1 if rows_of_b else of_b)
     n_vector = max(_vector(config, signature.c.bits), of_b if rows_of_b else 1)
@@ -195,7 +194,7 @@ def _ck_tile(signature: GemmSignature, config: CkTileConfig) -> Constraints:
 def _dense(signature: GemmSignature, config: CkTileConfig) -> Constraints:
     """The plain pipelines; K is free of its tile if padded, or if neither A nor B is contiguous along it."""
     tile = config.tile
-    rows_of_a, rows_of_b = geometry.rows_of_a(signature), geometry.rows_of_b(signature)
+    rows_of_a, rows_of_b = signature.layout.a_is_row_major, signature.layout.b_is_row_major
     of_a, of_b = geometry.load_vectors(signature, config)
     of_c = geometry.store_vector(signature, config)
     k_free = config.pad_k or (not rows_of_a and rows_of_b)

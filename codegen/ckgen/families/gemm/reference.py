@@ -11,7 +11,7 @@ from ckgen.families.common.comparison import Expected
 from ckgen.families.common.of_last import OfLast
 from ckgen.families.common.rounding import rounded
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Storage, Values, decode, encode
-from ckgen.families.gemm.enums import MX_K, Layout, OperandOp, Quant
+from ckgen.families.gemm.enums import MX_K, OperandOp, Quant
 from ckgen.families.gemm.reference_epilogue import after_epilogue, keeps_integers
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
@@ -249,15 +249,15 @@ def _combined(first: Values, second: Values | None, op: OperandOp, dtype: DType)
 def store_a(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
     """A's bytes, or another such tensor's, as the layout says; 4-bit types pack two along K, low half first."""
     values = operands.a if of is None else of
-    rows = operands.signature.layout in (Layout.RCR, Layout.RRR)
-    return _bytes(values if rows else np.swapaxes(values, -1, -2), operands.signature.a)
+    return _bytes(
+        values if operands.signature.layout.a_is_row_major else np.swapaxes(values, -1, -2), operands.signature.a
+    )
 
 
 def store_b(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
     """B's bytes, or those of another such tensor, as the layout and preshuffling say."""
     signature, values = operands.signature, operands.b if of is None else of
-    rows = signature.layout in (Layout.RRR, Layout.CRR)
-    stored = _bytes(values if rows else np.swapaxes(values, -1, -2), signature.b)
+    stored = _bytes(values if signature.layout.b_is_row_major else np.swapaxes(values, -1, -2), signature.b)
     return preshuffle(stored) if signature.preshuffle_b else stored
 
 

@@ -123,23 +123,31 @@ void wait_for(const std::atomic<std::uint32_t>& turn, std::uint32_t rank) noexce
   }
 }
 
-/// Adds a tile's part times `scale` to dQ; the last one of `count` writes it. A part that is all becomes the sum.
-void add_dq(const FmhaBackwardRun& run, std::int64_t b, std::int64_t head, std::int64_t tile, std::int64_t rows,
-            float* part, std::int64_t rank, std::int64_t count) noexcept {
+/// fp32 sums of a row tile's dQ: where it is wanted, or its workspace.
+struct DqSums {
+  float* first;
+  std::int64_t ld;
+};
+
+DqSums dq_sums(const FmhaBackwardRun& run, std::int64_t b, std::int64_t head, std::int64_t tile) noexcept {
+  const std::int64_t row = tile * run.g.m0;
+  if (run.g.keeps_dq) return {run.dq(head, run.first_row(b) + row), run.g.shape.hdim_q};
+  return {static_cast<float*>(run.args.dq) + dq_at(run, b, head, row), run.args.dq_strides.row};
+}
+
+/// Adds the tile's part to dQ of its rows; the last one of `count` parts scales and writes it.
+void add_dq(const FmhaBackwardRun& run, FmhaBackwardTile& tile, const DqSums& sums, std::int64_t b, std::int64_t head,
+            std::int64_t i, std::int64_t rank, std::int64_t count) noexcept {
   const FmhaBackwardGeometry& g = run.g;
-  const std::int64_t hdim = g.shape.hdim_q, ld = g.q_panels * g.panel, first = tile * g.m0;
-  float* sums = part;
-  std::int64_t sums_ld = ld;
-  if (g.signature.a == DType::fp32)
-    sums = static_cast<float*>(run.args.dq) + dq_at(run, b, head, first), sums_ld = run.args.dq_strides.row;
-  else if (count > 1)
-    sums = run.dq(head, run.first_row(b) + first), sums_ld = hdim;
-  if (g.blocks > 1) wait_for(turn(run, b, head, tile), static_cast<std::uint32_t>(rank));
-  g.kernels->backward.add({part, ld, sums, sums_ld, rows, hdim, run.args.scale, rank > 0});
-  if (g.signature.a != DType::fp32 && rank == count - 1)
-    for (std::int64_t r = 0; r < rows; ++r)
-      encode_row(run, sums + r * sums_ld, run.args.dq, dq_at(run, b, head, first + r), hdim);
-  if (g.blocks > 1) turn(run, b, head, tile).store(static_cast<std::uint32_t>(rank + 1), std::memory_order_release);
+  const std::int64_t hdim = g.shape.hdim_q;
+  if (g.blocks > 1) wait_for(turn(run, b, head, i), static_cast<std::uint32_t>(rank));
+  tile.dq(sums.first, sums.ld, rank > 0);
+  if (rank == count - 1) {
+    g.kernels->backward.add({sums.first, sums.ld, sums.first, sums.ld, tile.live_count(), hdim, run.args.scale, false});
+    for (std::int64_t r = 0; r < tile.live_count() && g.keeps_dq; ++r)
+      encode_row(run, sums.first + r * sums.ld, run.args.dq, dq_at(run, b, head, i * g.m0 + r), hdim);
+  }
+  if (g.blocks > 1) turn(run, b, head, i).store(static_cast<std::uint32_t>(rank + 1), std::memory_order_release);
 }
 
 void write_keys(const FmhaBackwardRun& run, const FmhaBackwardTile& tile, std::int64_t b, std::int64_t kv_head,
@@ -174,10 +182,11 @@ void dq_dk_dv(const FmhaBackwardRun& run, std::int64_t pair, std::int64_t block,
       if (block >= seen.sink && (block < seen.first || block >= seen.last)) continue;
       if (!has_keys) tile.keys(x, b, kv_head, block);
       has_keys = true;
-      tile.rows(head, i);
+      const DqSums sums = dq_sums(run, b, head, i);
+      tile.rows(head, i, {sums.first, sums.ld * 4, std::min(g.m0, x.length_q - i * g.m0), g.shape.hdim_q * 4});
       tile.add_keys();
       const std::int64_t rank = block < seen.sink ? block : seen.sink + block - seen.first;
-      add_dq(run, b, head, i, std::min(g.m0, x.length_q - i * g.m0), tile.dq(), rank, seen.count());
+      add_dq(run, tile, sums, b, head, i, rank, seen.count());
     }
   write_keys(run, tile, b, kv_head, first, std::min(g.n0, x.length_k - first),
              reinterpret_cast<float*>(memory + g.row));

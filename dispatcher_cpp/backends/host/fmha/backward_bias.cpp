@@ -62,7 +62,7 @@ class BiasSum {
            bool into_one) noexcept {
     const FmhaTiles seen = run_.blocks_of(x, i);
     if (block >= seen.sink && (block < seen.first || block >= seen.last)) return;
-    tile.rows(head, i);
+    tile.rows(head, i, {});
     const std::int64_t rows = std::min(g_.m0, x.length_q - i * g_.m0);
     for (std::int64_t r = 0; r < rows; ++r) {
       const float* const from = tile.gradients() + r * g_.ld;

@@ -90,7 +90,7 @@ FmhaBackwardGeometry make_fmha_backward_geometry(const InstanceDesc& instance, c
   g.row_words = ceil_div(g.m0, elements);
   g.key_words = ceil_div(g.n0, elements);
   g.ld = g.k_panels * g.panel + 2 * kGap;
-  g.keeps_dq = g.signature.a != DType::fp32 && g.blocks > 1;
+  g.keeps_dq = g.signature.a != DType::fp32;
 
   Layout all;
   g.delta = all.take(g.rows * x.heads_q, sizeof(float));

@@ -14,6 +14,12 @@ struct FmhaSpan {
   std::int32_t first, last, sink;
 };
 
+/// Rows that are read soon: `bytes` of each, `stride` bytes apart.
+struct FmhaComing {
+  const void* first;
+  std::int64_t stride, rows, bytes;
+};
+
 /// out = A B, or out += A B: A is rows x words, B words x whole panels of columns. Words are those of PackKind.
 struct FmhaProduct {
   const void* a;
@@ -24,6 +30,7 @@ struct FmhaProduct {
   std::int64_t ld;
   std::int64_t rows, words, panels;
   bool adds;
+  FmhaComing coming;  // to the second-level cache, evenly over the product's time
 };
 using FmhaProductFn = void (*)(const FmhaProduct& product);
 

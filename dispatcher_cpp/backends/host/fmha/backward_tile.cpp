@@ -13,6 +13,8 @@ namespace host {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kTileBytes = 32 * 1024;  // of rows that stay in the first-level cache beside a panel
+constexpr FmhaComing kNothing{};
 
 /// `count` rows of a tensor, of `hdim` elements each.
 struct RowsOf {
@@ -39,13 +41,24 @@ void pack_rows_of(const FmhaBackwardGeometry& g, const RowsOf& x, std::int64_t w
     g.isa->pack(source, d, std::min(g.panel, x.hdim - d), static_cast<int>(g.panel), 0, x.count, out + d * words);
 }
 
-/// As A of products along the head dimension: row by row; zeros up to `rows`.
-void copy_rows(const FmhaBackwardGeometry& g, const RowsOf& x, std::int64_t rows, std::int64_t ld,
-               std::uint32_t* out) noexcept {
+/// As A of products along the head dimension: row by row; zeros up to `rows`. fp32 rows that are whole panels, and so
+/// near one another that the first-level cache holds a tile of them, are read where they are.
+FmhaBackwardTile::Operand operand_of(const FmhaBackwardGeometry& g, const RowsOf& x, std::int64_t rows, std::int64_t ld,
+                                     std::uint32_t* out) noexcept {
   const DType type = g.signature.a;
+  if (type == DType::fp32 && x.hdim % g.panel == 0 && x.stride * g.m0 * 4 <= kTileBytes)
+    return {element(x.base, type, x.at), x.stride};
   for (std::int64_t r = 0; r < x.count; ++r)
     pack_fmha_row(*g.isa, g.kind, type, element(x.base, type, x.at + r * x.stride), x.hdim, ld, out + r * ld);
   for (std::int64_t r = x.count; r < rows; ++r) std::fill_n(out + r * ld, ld, 0U);
+  return {out, ld};
+}
+
+/// The next tile's rows, where `left` are left.
+FmhaComing behind(const FmhaBackwardGeometry& g, const RowsOf& x, std::int64_t left) noexcept {
+  const DType type = g.signature.a;
+  return {element(x.base, type, x.at + x.count * x.stride), bytes_of(type, x.stride), std::min(left, g.m0),
+          bytes_of(type, x.hdim)};
 }
 
 }  // namespace
@@ -72,8 +85,10 @@ void FmhaBackwardTile::load_rows(std::int64_t head) noexcept {
   const RowsOf q{a.q, x_.q + head * a.q_strides.head + row_ * a.q_strides.row, a.q_strides.row, live_, g_.shape.hdim_q};
   const RowsOf dout{a.dout, d_o + head * a.dout_strides.head + row_ * a.dout_strides.row, a.dout_strides.row, live_,
                     g_.shape.hdim_v};
-  copy_rows(g_, q, rows_, g_.q_ld, at<std::uint32_t>(g_.q_a));
-  copy_rows(g_, dout, rows_, g_.v_ld, at<std::uint32_t>(g_.do_a));
+  q_ = operand_of(g_, q, rows_, g_.q_ld, at<std::uint32_t>(g_.q_a));
+  dout_ = operand_of(g_, dout, rows_, g_.v_ld, at<std::uint32_t>(g_.do_a));
+  next_q_ = behind(g_, q, x_.length_q - row_ - live_);
+  next_dout_ = behind(g_, dout, x_.length_q - row_ - live_);
   if (g_.kind != PackKind::f32) {  // else rows as they are serve as B too
     pack_rows_of(g_, q, g_.row_words, at<std::uint32_t>(g_.q_b));
     pack_rows_of(g_, dout, g_.row_words, at<std::uint32_t>(g_.do_b));
@@ -89,12 +104,13 @@ void FmhaBackwardTile::load_rows(std::int64_t head) noexcept {
 
 void FmhaBackwardTile::see() noexcept {
   const FmhaSequenceMask mask = run_.mask(x_);
+  seen_ = std::min(mask.rows(row_, row_ + live_).end - column_, columns_);
   spans_ = nullptr;
-  const bool whole = live_ == rows_ && columns_ % g_.panel == 0;
-  if (whole && mask.all_see(row_, row_ + live_, column_, column_ + columns_)) return;
+  const bool whole = live_ == rows_ && seen_ % g_.panel == 0;
+  if (whole && mask.all_see(row_, row_ + live_, column_, column_ + seen_)) return;
   FmhaSpan* const spans = at<FmhaSpan>(g_.spans);
   const auto within = [this](std::int64_t j) {
-    return static_cast<std::int32_t>(std::clamp<std::int64_t>(j - column_, 0, columns_));
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(j - column_, 0, seen_));
   };
   for (std::int64_t r = 0; r < rows_; ++r) {
     const FmhaColumns seen = mask.row(row_ + std::min(r, live_ - 1));
@@ -145,7 +161,7 @@ void FmhaBackwardTile::draw(std::int64_t head) noexcept {
   }
 }
 
-void FmhaBackwardTile::rows(std::int64_t head, std::int64_t tile) noexcept {
+void FmhaBackwardTile::rows(std::int64_t head, std::int64_t tile, const FmhaComing& soon) noexcept {
   const FmhaTraits& t = g_.signature.fmha;
   const FmhaArgs& a = run_.args;
   const std::int64_t elements = elements_per_word(g_.kind);
@@ -156,18 +172,18 @@ void FmhaBackwardTile::rows(std::int64_t head, std::int64_t tile) noexcept {
   see();
   if (t.bias == FmhaBias::elementwise) load_bias(head);
   if (t.dropout != FmhaDropout::none) draw(head);
-  const std::int64_t panels = (columns_ + g_.panel - 1) / g_.panel;
+  const std::int64_t panels = (seen_ + g_.panel - 1) / g_.panel;
   const FmhaBackwardKernels& kernels = g_.kernels->backward;
-  kernels.product({at<void*>(g_.q_a), g_.q_ld, 1, at<void*>(g_.k_columns), g_.panel, g_.q_words * g_.panel,
-                   at<float>(g_.scores), g_.ld, rows_, g_.q_words, panels, false});
-  kernels.product({at<void*>(g_.do_a), g_.v_ld, 1, at<void*>(g_.v_columns), g_.panel, g_.v_words * g_.panel,
-                   at<float>(g_.dp), g_.ld, rows_, g_.v_words, panels, false});
+  kernels.product({q_.first, q_.ld, 1, at<void*>(g_.k_columns), g_.panel, g_.q_words * g_.panel, at<float>(g_.scores),
+                   g_.ld, rows_, g_.q_words, panels, false, kNothing});
+  kernels.product({dout_.first, dout_.ld, 1, at<void*>(g_.v_columns), g_.panel, g_.v_words * g_.panel, at<float>(g_.dp),
+                   g_.ld, rows_, g_.v_words, panels, false, soon});
   FmhaGradients x{};
   x.scores = at<float>(g_.scores);
   x.dp = at<float>(g_.dp);
   x.ld = g_.ld;
   x.rows = static_cast<std::int32_t>(rows_);
-  x.columns = static_cast<std::int32_t>(columns_);
+  x.columns = static_cast<std::int32_t>(seen_);
   x.scale = a.scale;
   x.softcap = t.softcap ? a.softcap : 0.0F;
   if (t.bias == FmhaBias::elementwise) x.bias = at<float>(g_.bias);
@@ -185,7 +201,7 @@ void FmhaBackwardTile::rows(std::int64_t head, std::int64_t tile) noexcept {
 }
 
 void FmhaBackwardTile::narrow() noexcept {
-  const std::int64_t columns = (columns_ + g_.panel - 1) / g_.panel * g_.panel;
+  const std::int64_t columns = (seen_ + g_.panel - 1) / g_.panel * g_.panel;
   g_.kernels->backward.narrow(
       {at<float>(g_.scores), g_.ld, rows_, columns, at<std::uint32_t>(g_.p_rows), g_.ld, nullptr, 0});
   g_.kernels->backward.narrow({at<float>(g_.dp), g_.ld, rows_, columns, at<std::uint32_t>(g_.ds_rows), g_.ld,
@@ -200,23 +216,26 @@ void FmhaBackwardTile::clear_keys() noexcept {
 void FmhaBackwardTile::add_keys() noexcept {
   const bool narrow = g_.kind != PackKind::f32;
   const std::int64_t words = rows_ / elements_per_word(g_.kind), panel = g_.panel;
-  const std::int64_t of_panel = narrow ? g_.row_words * panel : panel;
-  g_.kernels->backward.product({at<void*>(narrow ? g_.p_rows : g_.scores), 1, g_.ld,
-                                at<void*>(narrow ? g_.do_b : g_.do_a), narrow ? panel : g_.v_ld, of_panel,
-                                at<float>(g_.dv), g_.v_panels * panel, columns_, words, g_.v_panels, true});
-  g_.kernels->backward.product({at<void*>(narrow ? g_.ds_rows : g_.dp), 1, g_.ld, at<void*>(narrow ? g_.q_b : g_.q_a),
-                                narrow ? panel : g_.q_ld, of_panel, at<float>(g_.dk), g_.q_panels * panel, columns_,
-                                words, g_.q_panels, true});
+  const auto add = [&](std::size_t scores, const Operand& rows, std::size_t packed, std::size_t out,
+                       std::int64_t panels, const FmhaComing& soon) {
+    const void* const b = narrow ? at<void>(packed) : rows.first;
+    const std::int64_t word = narrow ? panel : rows.ld, of_panel = narrow ? g_.row_words * panel : panel;
+    g_.kernels->backward.product({at<void>(scores), 1, g_.ld, b, word, of_panel, at<float>(out), panels * panel, seen_,
+                                  words, panels, true, soon});
+  };
+  add(narrow ? g_.p_rows : g_.scores, dout_, g_.do_b, g_.dv, g_.v_panels, next_q_);
+  add(narrow ? g_.ds_rows : g_.dp, q_, g_.q_b, g_.dk, g_.q_panels, next_dout_);
 }
 
-float* FmhaBackwardTile::dq() noexcept {
-  const bool narrow = g_.kind != PackKind::f32;
+void FmhaBackwardTile::dq(float* sums, std::int64_t ld, bool adds) noexcept {
+  const bool narrow = g_.kind != PackKind::f32, whole = g_.shape.hdim_q % g_.panel == 0 && rows_ == live_;
   const std::int64_t elements = elements_per_word(g_.kind), panel = g_.panel;
-  float* const out = at<float>(g_.dq_tile);
-  g_.kernels->backward.product({at<void*>(narrow ? g_.ds_columns : g_.dp), narrow ? g_.ld / 2 : g_.ld, 1,
-                                at<void*>(g_.k_rows), panel, g_.key_words * panel, out, g_.q_panels * panel, rows_,
-                                (columns_ + elements - 1) / elements, g_.q_panels, false});
-  return out;
+  float* const out = whole ? sums : at<float>(g_.dq_tile);
+  const std::int64_t out_ld = whole ? ld : g_.q_panels * panel;
+  g_.kernels->backward.product({at<void>(narrow ? g_.ds_columns : g_.dp), narrow ? g_.ld / 2 : g_.ld, 1,
+                                at<void>(g_.k_rows), panel, g_.key_words * panel, out, out_ld, rows_,
+                                (seen_ + elements - 1) / elements, g_.q_panels, adds && whole, kNothing});
+  if (!whole) g_.kernels->backward.add({out, out_ld, sums, ld, live_, g_.shape.hdim_q, 1.0F, adds});
 }
 
 }  // namespace host

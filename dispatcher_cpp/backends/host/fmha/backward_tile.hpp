@@ -43,23 +43,28 @@ struct FmhaBackwardRun {
 /// `memory` is the slot's. After keys(), rows() as often as wanted, by the thread that made it.
 class FmhaBackwardTile {
  public:
+  /// Rows as A of products; of fp32 as B too.
+  struct Operand {
+    const void* first;
+    std::int64_t ld;
+  };
   FmhaBackwardTile(const FmhaBackwardRun& run, unsigned char* memory) noexcept
       : run_(run), g_(run.g), memory_(memory), turn_(run.g.kernels->backward.turn) {}
 
   /// Key block `block` of a KV head of sequence b.
   void keys(const FmhaSequence& x, std::int64_t b, std::int64_t kv_head, std::int64_t block) noexcept;
-  /// Row tile `tile` of a query head: P and the gradients of scores.
-  void rows(std::int64_t head, std::int64_t tile) noexcept;
+  /// Row tile `tile` of a query head: P and the gradients of scores. `soon` is read thereafter.
+  void rows(std::int64_t head, std::int64_t tile, const FmhaComing& soon) noexcept;
 
-  /// Of rows(): [row_count()][g.ld], `column_count()` of them counting.
+  /// Of rows(): [live_count()][g.ld], `column_count()` of them counting.
   const float* gradients() const noexcept { return at<float>(g_.dp); }
-  std::int64_t row_count() const noexcept { return rows_; }
-  std::int64_t column_count() const noexcept { return columns_; }
+  std::int64_t live_count() const noexcept { return live_; }
+  std::int64_t column_count() const noexcept { return seen_; }
 
   /// dK and dV of the block, as sums: += those of rows().
   void add_keys() noexcept;
-  /// dS K of rows(), [row_count()][g.q_panels * g.panel]; not yet times `scale`.
-  float* dq() noexcept;
+  /// dS K of rows(), not times `scale`: written to rows that are `ld` apart, or added to them.
+  void dq(float* sums, std::int64_t ld, bool adds) noexcept;
   void clear_keys() noexcept;
   const float* dk() const noexcept { return at<float>(g_.dk); }
   const float* dv() const noexcept { return at<float>(g_.dv); }
@@ -82,6 +87,9 @@ class FmhaBackwardTile {
   FmhaSequence x_{};
   std::int64_t b_ = 0, column_ = 0, columns_ = 0;  // of the keys
   std::int64_t row_ = 0, rows_ = 0, live_ = 0;     // rows_: whole words of them
+  std::int64_t seen_ = 0;                          // columns up to the last one that a row sees
+  Operand q_{}, dout_{};
+  FmhaComing next_q_{}, next_dout_{};  // of the next tile
   const FmhaSpan* spans_ = nullptr;
 };
 

@@ -42,7 +42,7 @@ struct Blocking {
   bool few_rows = true;    // kernels of gemm/small_m.hpp may compute few rows, in an order of their own
   bool prepacked = false;  // B is what pack_b() made
   bool folds = false;      // scales go into values (gemm/folded.hpp)
-  bool whole_b = false;    // all of B is packed at once where a core has room, though less of it then takes more memory
+  bool whole_b = false;    // more of B is packed at once where a core has room, though fewer rows may take more memory
   InPlaceFn in_place = nullptr;  // how few rows are computed where B lies (gemm/in_place.hpp); null: B is packed
 };
 

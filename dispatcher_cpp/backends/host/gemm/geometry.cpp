@@ -40,10 +40,17 @@ const MicroKernel* tallest_micro(const IsaTable::Menu& menu, std::int32_t mr, st
   return tallest;
 }
 
+// Whether an item has twice the columns for panels of A that go by one at a time: a core with tiles has the room, and
+// so many rows of A come from the last-level cache again for every item.
+bool streams_a(const Geometry& g, const Blocking& blocking) noexcept {
+  return blocking.whole_b && blocking.isa->begin_tiles != nullptr && blocking.block_m < 2 * blocking.mr &&
+         g.size.m > kPackedBBytesOfTiles / (g.depth_words * 4);
+}
+
 // Bytes of packed B of an item, at most; fewer rows than a block take as long as B is packed.
 std::int64_t most_of_b(const Geometry& g, const Blocking& blocking, bool has_tiles) noexcept {
-  const bool is_tall = g.size.m > blocking.block_m;
-  if (!has_tiles || !is_tall) return kPackedBBytes;
+  if (!has_tiles) return streams_a(g, blocking) ? kPackedBBytesOfTiles : kPackedBBytes;
+  if (g.size.m <= blocking.block_m) return kPackedBBytes;
   const bool is_whole = blocking.whole_b && g.depth >= g.split && g.size.n <= kWholeBBytesOfTiles / (g.depth_words * 4);
   return is_whole ? kWholeBBytesOfTiles : kPackedBBytesOfTiles;
 }

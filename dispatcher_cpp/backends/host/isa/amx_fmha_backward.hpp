@@ -3,6 +3,7 @@
 
 #include "backends/host/fmha/backward_step.hpp"
 #include "backends/host/isa/amx_tiles.hpp"
+#include "backends/host/isa/coming_rows.hpp"
 #include "backends/host/isa/fmha.hpp"
 #include "backends/host/isa/table.hpp"
 #include "backends/host/isa/transpose.hpp"
@@ -126,11 +127,13 @@ inline void multiply_some(const FmhaProduct& x, const RowTiles& a, std::int64_t 
 
 void tile_product(const FmhaProduct& x) {
   RowTiles a;
+  ComingRows coming(x.coming, x.panels * ((x.rows + kProductRows - 1) / kProductRows));
   for (std::int64_t row = 0; row < x.rows; row += kProductRows) {
     const std::int64_t live = x.rows - row;
     a.fill(x, row);
     for (std::int64_t panel = 0; panel < x.panels; ++panel) {
       float* const out = x.out + row * x.ld + panel * kFmhaPanel;
+      coming.step();
       if (live >= kProductRows)
         multiply_panel<2>(x, a, panel, x.adds, out, x.ld * 4);
       else if (live > kTileRows)

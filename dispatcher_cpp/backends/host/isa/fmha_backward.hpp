@@ -1,6 +1,7 @@
 // Kernels of fmha/backward_step.hpp, compiled once per ISA. Included by the files of levels only.
 #pragma once
 
+#include "backends/host/isa/coming_rows.hpp"
 #include "backends/host/isa/fmha.hpp"
 
 namespace ckgen {
@@ -13,12 +14,16 @@ namespace {
 // Rows whose sums fit the registers beside a panel of B.
 constexpr int kBackwardTall = CKGEN_HOST_LEVEL >= 4 ? 12 : 6;
 
-// UNIT: rows of A are neighbours.
+// UNIT: rows of A are neighbours. Else four rows share an address, as there are too few registers for one of each.
 template <class W, int MR, bool UNIT>
 inline void product_of(const FmhaProduct& x, std::int64_t row, std::int64_t panel) {
+  using Word = typename W::Word;
+  constexpr int kShare = 4, kAddresses = UNIT ? 1 : (MR + kShare - 1) / kShare;
   const std::int64_t step = UNIT ? 1 : x.a_row, along = UNIT ? x.a_word : 1;
-  const typename W::Word* a = static_cast<const typename W::Word*>(x.a) + row * step;
-  const typename W::Word* b = static_cast<const typename W::Word*>(x.b) + panel * x.b_panel;
+  const Word* a[kAddresses];
+#pragma GCC unroll 4
+  for (int i = 0; i < kAddresses; ++i) a[i] = static_cast<const Word*>(x.a) + (row + i * kShare) * step;
+  const Word* b = static_cast<const Word*>(x.b) + panel * x.b_panel;
   float* const out = x.out + row * x.ld + panel * kFmhaPanel;
   VecF sum[MR][kPanelVecs];
 #pragma GCC unroll 16
@@ -31,11 +36,16 @@ inline void product_of(const FmhaProduct& x, std::int64_t row, std::int64_t pane
     for (int j = 0; j < kPanelVecs; ++j) bv[j] = W::load(b + j * kLanes);
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
-      const typename W::Vec av = W::broadcast(a[i * step]);
+      const Word* const from = UNIT ? a[0] + i : a[i / kShare] + i % kShare * step;
+      const typename W::Vec av = W::broadcast(*from);
 #pragma GCC unroll 2
       for (int j = 0; j < kPanelVecs; ++j) sum[i][j] = W::sum(sum[i][j], bv[j], av);
     }
-    a += along;
+#pragma GCC unroll 4
+    for (int i = 0; i < kAddresses; ++i) {
+      a[i] += along;
+      if (!UNIT) asm("" : "+r"(a[i]));  // an address of its own
+    }
     b += x.b_word;
   }
 #pragma GCC unroll 16
@@ -58,9 +68,14 @@ inline void product_rest(const FmhaProduct& x, std::int64_t row, std::int64_t pa
 
 template <class W, bool UNIT>
 void product_rows(const FmhaProduct& x) {
+  ComingRows coming(x.coming, x.panels * (x.rows / kBackwardTall + 1));
   for (std::int64_t panel = 0; panel < x.panels; ++panel) {
     std::int64_t row = 0;
-    for (; row + kBackwardTall <= x.rows; row += kBackwardTall) product_of<W, kBackwardTall, UNIT>(x, row, panel);
+    for (; row + kBackwardTall <= x.rows; row += kBackwardTall) {
+      coming.step();
+      product_of<W, kBackwardTall, UNIT>(x, row, panel);
+    }
+    coming.step();
     product_rest<W, 8, UNIT>(x, row, panel);
   }
 }

@@ -53,8 +53,8 @@ def loads_cover_the_tile(signature: GemmSignature, config: CkTileConfig, arch: A
         return None
     tile = config.tile
     a_vector, b_vector = geometry.load_vectors(signature, config, arch.wave_size)
-    a_rows, a_run = (tile.m, tile.k) if geometry.rows_of_a(signature) else (tile.k, tile.m)
-    b_rows, b_run = (tile.k, tile.n) if geometry.rows_of_b(signature) else (tile.n, tile.k)
+    a_rows, a_run = (tile.m, tile.k) if signature.layout.a_is_row_major else (tile.k, tile.m)
+    b_rows, b_run = (tile.k, tile.n) if signature.layout.b_is_row_major else (tile.n, tile.k)
     return first(_cover(config, arch, a_rows, a_run, a_vector, "A"), _cover(config, arch, b_rows, b_run, b_vector, "B"))
 
 

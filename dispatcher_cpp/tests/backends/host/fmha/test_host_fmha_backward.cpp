@@ -15,12 +15,13 @@
 namespace host_test {
 namespace test_host_fmha_backward {
 
-constexpr std::int64_t kRows = 37, kKeys = 45, kHdim = 20, kHdimV = 12;
+constexpr std::int64_t kRows = 37, kKeys = 45;
 
 struct BackwardCase {
   DType type = DType::fp32;
   FmhaTraits traits;
   int heads_q = 4, heads_k = 2, batch = 2;
+  int hdim = 20, hdim_v = 12;
   std::int64_t bias_row = 1, bias_head = 1, bias_batch = 1;  // 0: one serves all
   Isa isa = Isa::x86_64_v3;
   int threads = 2;
@@ -33,19 +34,19 @@ class BackwardFixture {
   explicit BackwardFixture(const BackwardCase& one) : c(one) {
     c.traits.entry = FmhaEntry::backward;
     x.batch = c.batch, x.heads_q = c.heads_q, x.heads_k = c.heads_k;
-    x.seqlen_q = kRows, x.seqlen_k = kKeys, x.hdim_q = kHdim, x.hdim_v = kHdimV;
+    x.seqlen_q = kRows, x.seqlen_k = kKeys, x.hdim_q = c.hdim, x.hdim_v = c.hdim_v;
     x.corner = FmhaCorner::top_left, x.window_left = 15, x.window_right = 2, x.sink_tokens = 3;
     signature.op = Op::fmha;
     signature.a = signature.b = signature.c = c.type;
     signature.fmha = c.traits;
-    q = random(c.batch * kRows * c.heads_q * kHdim), k = random(c.batch * kKeys * c.heads_k * kHdim);
-    v = random(c.batch * kKeys * c.heads_k * kHdimV), dout = random(c.batch * kRows * c.heads_q * kHdimV);
+    q = random(c.batch * kRows * c.heads_q * c.hdim), k = random(c.batch * kKeys * c.heads_k * c.hdim);
+    v = random(c.batch * kKeys * c.heads_k * c.hdim_v), dout = random(c.batch * kRows * c.heads_q * c.hdim_v);
     o = Bytes(dout.size()), dq = Bytes(q.size()), dk = Bytes(k.size()), dv = Bytes(v.size());
     lse.resize(index(c.batch * c.heads_q * kRows));
-    args.q_strides = args.dq_strides = dense(kRows, c.heads_q, kHdim);
-    args.k_strides = args.dk_strides = dense(kKeys, c.heads_k, kHdim);
-    args.v_strides = args.dv_strides = dense(kKeys, c.heads_k, kHdimV);
-    args.o_strides = args.dout_strides = dense(kRows, c.heads_q, kHdimV);
+    args.q_strides = args.dq_strides = dense(kRows, c.heads_q, c.hdim);
+    args.k_strides = args.dk_strides = dense(kKeys, c.heads_k, c.hdim);
+    args.v_strides = args.dv_strides = dense(kKeys, c.heads_k, c.hdim_v);
+    args.o_strides = args.dout_strides = dense(kRows, c.heads_q, c.hdim_v);
     args.lse_head_stride = kRows, args.lse_batch_stride = kRows * c.heads_q;
     args.scale = 0.3F;
     if (c.traits.bias == FmhaBias::elementwise) {
@@ -92,29 +93,29 @@ class BackwardFixture {
   void expect_right() {
     const Status status = run();
     ASSERT_TRUE(status.ok()) << status.message;
-    std::vector<double> of_q(index(c.batch * kRows * c.heads_q * kHdim)),
-        of_k(index(c.batch * kKeys * c.heads_k * kHdim));
-    std::vector<double> of_v(index(c.batch * kKeys * c.heads_k * kHdimV)), of_bias(index(count_of(bias)));
+    std::vector<double> of_q(index(c.batch * kRows * c.heads_q * c.hdim)),
+        of_k(index(c.batch * kKeys * c.heads_k * c.hdim));
+    std::vector<double> of_v(index(c.batch * kKeys * c.heads_k * c.hdim_v)), of_bias(index(count_of(bias)));
     std::vector<double> of_sink(sink.size());
     each_row([&](std::int64_t b, std::int64_t h, std::int64_t i) {
       const double row_lse = static_cast<double>(lse[index((b * c.heads_q + h) * kRows + i)]);
       double delta = 0;
-      for (std::int64_t d = 0; d < kHdimV; ++d) delta += at(dout, of_o(b, i, h) + d) * at(o, of_o(b, i, h) + d);
+      for (std::int64_t d = 0; d < c.hdim_v; ++d) delta += at(dout, of_o(b, i, h) + d) * at(o, of_o(b, i, h) + d);
       if (c.traits.sink) of_sink[index(h)] -= std::exp(static_cast<double>(sink[index(h)]) - row_lse) * delta;
       for (std::int64_t j = 0; j < kKeys; ++j) {
         if (!sees(i, j)) continue;
         const std::int64_t g = h / (c.heads_q / c.heads_k), key = (b * kKeys + j) * c.heads_k + g;
         const double p = std::exp(score(b, h, i, j) - row_lse);
         double dp = 0;
-        for (std::int64_t d = 0; d < kHdimV; ++d) dp += at(dout, of_o(b, i, h) + d) * at(v, key * kHdimV + d);
+        for (std::int64_t d = 0; d < c.hdim_v; ++d) dp += at(dout, of_o(b, i, h) + d) * at(v, key * c.hdim_v + d);
         const double ds = p * (dp - delta);
         if (!of_bias.empty()) of_bias[index(of_plane(b, h, i) + j)] += ds;
-        for (std::int64_t d = 0; d < kHdim; ++d) {
-          const std::int64_t query = ((b * kRows + i) * c.heads_q + h) * kHdim + d;
-          of_q[index(query)] += scale() * ds * at(k, key * kHdim + d);
-          of_k[index(key * kHdim + d)] += scale() * ds * at(q, query);
+        for (std::int64_t d = 0; d < c.hdim; ++d) {
+          const std::int64_t query = ((b * kRows + i) * c.heads_q + h) * c.hdim + d;
+          of_q[index(query)] += scale() * ds * at(k, key * c.hdim + d);
+          of_k[index(key * c.hdim + d)] += scale() * ds * at(q, query);
         }
-        for (std::int64_t d = 0; d < kHdimV; ++d) of_v[index(key * kHdimV + d)] += p * at(dout, of_o(b, i, h) + d);
+        for (std::int64_t d = 0; d < c.hdim_v; ++d) of_v[index(key * c.hdim_v + d)] += p * at(dout, of_o(b, i, h) + d);
       }
     });
     expect_near("dq", dq, of_q);
@@ -141,7 +142,7 @@ class BackwardFixture {
   double scale() const { return static_cast<double>(args.scale); }
   std::int64_t count_of(const Bytes& of) const { return static_cast<std::int64_t>(of.size()) * 8 / bits(c.type); }
   std::int64_t of_o(std::int64_t b, std::int64_t i, std::int64_t h) const {
-    return ((b * kRows + i) * c.heads_q + h) * kHdimV;
+    return ((b * kRows + i) * c.heads_q + h) * c.hdim_v;
   }
   std::int64_t of_plane(std::int64_t b, std::int64_t h, std::int64_t i) const {
     const FmhaStrides& s = args.bias_strides;
@@ -153,8 +154,9 @@ class BackwardFixture {
   double score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     const std::int64_t g = h / (c.heads_q / c.heads_k);
     double s = 0;
-    for (std::int64_t d = 0; d < kHdim; ++d)
-      s += at(q, ((b * kRows + i) * c.heads_q + h) * kHdim + d) * at(k, ((b * kKeys + j) * c.heads_k + g) * kHdim + d);
+    for (std::int64_t d = 0; d < c.hdim; ++d)
+      s +=
+          at(q, ((b * kRows + i) * c.heads_q + h) * c.hdim + d) * at(k, ((b * kKeys + j) * c.heads_k + g) * c.hdim + d);
     return scale() * s + (bias.empty() ? 0.0 : at(bias, of_plane(b, h, i) + j));
   }
   template <class F>
@@ -172,15 +174,15 @@ class BackwardFixture {
   /// O and lse as forward gives them.
   void go_forward() {
     each_row([&](std::int64_t b, std::int64_t h, std::int64_t i) {
-      double sum = c.traits.sink ? std::exp(static_cast<double>(sink[index(h)])) : 0.0, row[kHdimV] = {};
+      double sum = c.traits.sink ? std::exp(static_cast<double>(sink[index(h)])) : 0.0, row[256] = {};
       for (std::int64_t j = 0; j < kKeys; ++j) {
         if (!sees(i, j)) continue;
         const double p = std::exp(score(b, h, i, j));
         sum += p;
         const std::int64_t key = (b * kKeys + j) * c.heads_k + h / (c.heads_q / c.heads_k);
-        for (std::int64_t d = 0; d < kHdimV; ++d) row[d] += p * at(v, key * kHdimV + d);
+        for (std::int64_t d = 0; d < c.hdim_v; ++d) row[d] += p * at(v, key * c.hdim_v + d);
       }
-      for (std::int64_t d = 0; d < kHdimV; ++d)
+      for (std::int64_t d = 0; d < c.hdim_v; ++d)
         write(c.type, o.data(), of_o(b, i, h) + d, static_cast<float>(sum > 0 ? row[d] / sum : 0.0));
       lse[index((b * c.heads_q + h) * kRows + i)] = static_cast<float>(std::log(sum));
     });
@@ -197,7 +199,7 @@ class BackwardFixture {
 };
 
 std::vector<BackwardCase> cases() {
-  std::vector<BackwardCase> all(7);
+  std::vector<BackwardCase> all(9);
   all[1].type = DType::bf16, all[1].traits.masked = true;
   all[2].type = DType::fp16, all[2].traits.masked = all[2].traits.sink = true;
   for (std::size_t i = 3; i < 7; ++i) all[i].traits.bias = FmhaBias::elementwise;
@@ -205,6 +207,11 @@ std::vector<BackwardCase> cases() {
   all[4].bias_batch = all[4].bias_head = 0, all[4].traits.masked = true, all[4].type = DType::bf16;
   all[5].bias_row = all[5].bias_head = all[5].bias_batch = 0;
   all[6].bias_head = 0, all[6].type = DType::fp16;
+  // Heads of whole panels: dQ is added up in place; rows of fp32 Q are read where they are, those of dO lie too far
+  // apart.
+  for (std::size_t i = 7; i < 9; ++i) all[i].hdim = 32, all[i].hdim_v = 64, all[i].traits.masked = true;
+  all[7].heads_q = 16, all[7].batch = 1;
+  all[8].type = DType::bf16;
   return all;
 }
 

@@ -88,6 +88,22 @@ TEST(HostGeometry, PackedColumnsFitTheSecondLevelCacheTwice) {
   }
 }
 
+// Twice as many where a core of tiles has the room, and all rows of A, which go by panel by panel, have none beside it.
+TEST(HostGeometry, PackedColumnsAreTwiceAsManyWhereRowsStreamOnCpusWithTiles) {
+  const IsaTable* const amx = table_for(Isa::x86_64_amx);
+  if (amx == nullptr) GTEST_SKIP() << "this build has no tiles";
+  const auto columns = [](const IsaTable* isa, std::int64_t m, std::int64_t block_m, bool whole_b = true) {
+    Blocking blocking{isa, PackKind::f32, 14, 32, block_m, 512, 512, 4096, 0, 1, false};
+    blocking.whole_b = whole_b;
+    return make_geometry(traits_of(), blocking, {m, 4096, 4096, 1}).item_n * 32;
+  };
+  EXPECT_EQ(columns(amx, 257, 1), 256);
+  EXPECT_EQ(columns(amx, 256, 1), 128);
+  EXPECT_EQ(columns(amx, 257, 112), 128);
+  EXPECT_EQ(columns(amx, 257, 1, false), 128);
+  EXPECT_EQ(columns(&kIsaV4, 257, 1), 128);
+}
+
 // 8 MiB of packed A; where K takes several passes, 2 MiB of accumulators; never less than a panel.
 TEST(HostGeometry, AsManyRowsArePackedAsTheBudgetsHold) {
   struct Row {

@@ -169,6 +169,10 @@ double finished(const Data& d, const GemmTraits& t, double acc, std::int64_t m, 
   return t.bias && with_bias ? value + d.bias[static_cast<std::size_t>(n)] : value;
 }
 
+// One instruction a term instead of a call of libm; every level of host kernels has it.
+#if defined(__x86_64__)
+__attribute__((target("fma")))
+#endif
 HOST_TEST_ONE_THREAD float sum_of(const Line& a, const Line& b, std::int64_t k, std::int64_t end) {
   float sum = 0;
   for (; k < end; ++k) sum = ::fmaf(a.first[k * a.step], b.first[k * b.step], sum);

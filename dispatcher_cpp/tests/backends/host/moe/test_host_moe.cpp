@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -35,8 +36,9 @@ GemmTraits traits_of(DType a, DType b, DType c, Quant quant, EpilogueOp act = Ep
 /// A matrix of small integers with scales that are powers of two, as values and as kernels read them.
 struct Matrix {
   std::int64_t rows = 0, k = 0, group = 1, groups = 1, block = 1;
-  std::vector<float> values, scales;  // scales by row block and group
-  Bytes stored, codes;                // codes: e8m0 of mx
+  std::shared_ptr<float[]> values;  // not a vector, whose zeros would be watched too
+  std::vector<float> scales;        // by row block and group
+  Bytes stored, codes;              // codes: e8m0 of mx
   float scale(std::int64_t row, std::int64_t g) const {
     return scales.empty() ? 1.0F : scales[static_cast<std::size_t>(row / block * groups + g)];
   }
@@ -55,8 +57,8 @@ class Layer {
     rows = s.tokens * s.routing.top_k;
     a = matrix(t.a, down ? rows : s.tokens, shape.k, scaled_a_, 1, 1);
     const bool scaled_b = scales_b(t.quant, t.scale_block);
-    w1 = matrix(t.b, (m.gated ? 2 : 1) * s.inter, s.model, scaled_b, t.scale_block.n, s.routing.experts);
-    w2 = matrix(t.b, s.model, s.inter, scaled_b, t.scale_block.n, s.routing.experts);
+    if (!down) w1 = matrix(t.b, (m.gated ? 2 : 1) * s.inter, s.model, scaled_b, t.scale_block.n, s.routing.experts);
+    if (m.part != MoePart::gate_up) w2 = matrix(t.b, s.model, s.inter, scaled_b, t.scale_block.n, s.routing.experts);
     for (std::int64_t r = 0; r < rows; ++r) {
       ids.push_back(static_cast<std::int32_t>(random_() % static_cast<unsigned>(s.routing.experts)));
       if (r % s.routing.top_k > 0 && ids[static_cast<std::size_t>(r - 1)] == ids.back())
@@ -138,9 +140,9 @@ class Layer {
     m.k = k;
     describe(m, block);
     // Each matrix begins on a row block of its own.
-    m.values.resize(static_cast<std::size_t>(copies * n * k));
+    m.values.reset(new float[static_cast<std::size_t>(copies * n * k)]);
     m.stored.resize(static_cast<std::size_t>(bytes_of(type, copies * n * k)));
-    SmallIntegers(type).draw(m.stored.data(), copies * n * k, random_, m.values.data());
+    SmallIntegers(type).draw(m.stored.data(), copies * n * k, random_, m.values.get());
     if (!scaled) return m;
     const std::int64_t lines = traits.quant == Quant::per_tensor ? 1 : (n + m.block - 1) / m.block;
     for (std::int64_t i = 0; i < copies * lines * m.groups; ++i) {
@@ -170,7 +172,7 @@ class Layer {
                                    std::int64_t n) const {
     const std::int64_t lines = (w.rows + w.block - 1) / w.block;
     Sum all;
-    const float *of_x = x.values.data() + r * x.k, *of_row = w.values.data() + (e * w.rows + n) * w.k;
+    const float *of_x = x.values.get() + r * x.k, *of_row = w.values.get() + (e * w.rows + n) * w.k;
     for (std::int64_t g = 0; g < w.groups; ++g) {
       const std::int64_t end = std::min((g + 1) * w.group, w.k);
       Sum sum;
@@ -208,9 +210,11 @@ class Layer {
     m.rows = rows;
     m.k = sizes.inter;
     describe(m, 1);
-    m.values = h;
+    m.values.reset(new float[h.size()]);
+    float* const values = m.values.get();
+    std::copy(h.begin(), h.end(), values);
     if (!scaled_a_) {
-      for (float& v : m.values) v = stored(v);
+      std::transform(h.begin(), h.end(), values, [this](float v) { return stored(v); });
       return m;
     }
     const float most = traits.a == kInt ? 127.0F : max_finite(traits.a);
@@ -220,8 +224,7 @@ class Layer {
       for (std::int64_t g = 0; g < m.groups; ++g) {
         const auto each = [&](auto&& f) {
           for (std::int64_t r = line * of_line; r < (line + 1) * of_line; ++r)
-            for (std::int64_t k = g * m.group; k < std::min((g + 1) * m.group, m.k); ++k)
-              f(m.values[static_cast<std::size_t>(r * m.k + k)]);
+            for (std::int64_t k = g * m.group; k < std::min((g + 1) * m.group, m.k); ++k) f(values[r * m.k + k]);
         };
         float largest = 0;
         each([&](float v) { largest = std::max(largest, std::fabs(v)); });
