@@ -24,7 +24,8 @@ constexpr std::int64_t rounds(const Tiling& of, std::int64_t strip, std::int64_t
 }
 
 /// Whether tiles go in strips of two, whose loads meet in the L2. What that pads may cost one round of 16. Measured on
-/// an H200: 2 to 5 % less time where there are more than two rounds, none where there are fewer (docs/nvidia.md).
+/// an H200: 2 to 5 % less time where there are more than two rounds, none where there are fewer
+/// (docs/nvidia_kernels.md).
 constexpr bool goes_in_strips(const Tiling& of, std::int64_t at_once) noexcept {
   const std::int64_t plain = rounds(of, 1, at_once);
   return plain > 2 && rounds(of, 2, at_once) <= plain + plain / 16;
