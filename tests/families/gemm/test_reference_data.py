@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from ckgen.families.gemm.reference import Operands, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.reference_values import MOST_DRAWN
-from ckgen.families.gemm.signature import parse_canonical
+from ckgen.families.gemm.signature import GemmSignature, parse_canonical
 from ckgen.model.tuned_row import Shape
 
+Make = Callable[[GemmSignature, Shape, int], Operands]
 LARGE = Shape(0, 128, 2200, 4096)
 """More products than sums of magnitudes are made of; B has more values than are drawn."""
 
 
 @pytest.mark.parametrize("layout", ["rcr", "rrr"])
 @pytest.mark.parametrize("make", [make_operands, make_integers])
-def test_a_large_b_repeats_its_values_in_the_order_of_its_memory(make: object, layout: str) -> None:
+def test_a_large_b_repeats_its_values_in_the_order_of_its_memory(make: Make, layout: str) -> None:
     operands = made(make, f"gemm_bf16_{layout}", LARGE)
     as_read = operands.b if layout == "rrr" else np.swapaxes(operands.b, -1, -2)
     assert as_read.flags.c_contiguous and not as_read.flags.writeable
@@ -44,7 +47,5 @@ def test_no_sum_of_magnitudes_of_a_large_problem_leaves_the_integers_of_c() -> N
     assert (np.count_nonzero(operands.a, axis=-1) > 100).all()
 
 
-def made(make: object, name: str, shape: Shape) -> Operands:
-    assert callable(make)
-    found: Operands = make(parse_canonical(name), shape, 3)
-    return found
+def made(make: Make, name: str, shape: Shape) -> Operands:
+    return make(parse_canonical(name), shape, 3)

@@ -248,10 +248,8 @@ def _combined(first: Values, second: Values | None, op: OperandOp, dtype: DType)
 
 def store_a(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
     """A's bytes, or another such tensor's, as the layout says; 4-bit types pack two along K, low half first."""
-    values = operands.a if of is None else of
-    return _bytes(
-        values if operands.signature.layout.a_is_row_major else np.swapaxes(values, -1, -2), operands.signature.a
-    )
+    signature, values = operands.signature, operands.a if of is None else of
+    return _bytes(values if signature.layout.a_is_row_major else np.swapaxes(values, -1, -2), signature.a)
 
 
 def store_b(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:

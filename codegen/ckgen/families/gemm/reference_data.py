@@ -7,7 +7,7 @@ once. make_integers: C's type holds the sums too, so that parts of C may be adde
 from __future__ import annotations
 
 from dataclasses import replace
-from math import floor, log2, prod
+from math import floor, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from ckgen.families.common.of_last import OfLast
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Values, decode, encode
 from ckgen.families.gemm.enums import MX_K, EpilogueOp, OperandOp, Quant
 from ckgen.families.gemm.reference import Operands, scaled_operands
-from ckgen.families.gemm.reference_values import LARGEST, MOST_DRAWN, drawn, integers, large, large_integers
+from ckgen.families.gemm.reference_values import A1, B1, LARGEST, D, Integers, OfType, Source
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 from ckgen.model.op_words import FLOAT8
@@ -29,8 +29,6 @@ _FINEST = {
 """Fraction bits of the least values of narrow types; wider ones have more than are ever asked for."""
 _COARSE_BITS = 2
 """Of one operand of two wide ones: then the other has more bits than any narrower type that a kernel may use."""
-_A, _B, _A1, _B1, _D = range(5)
-"""Of operands, what their values are drawn by beside the seed where they are large: B is the same beside any A."""
 _MOST_SUMMED = 1 << 30
 """Products of a problem, beyond which its sums of magnitudes are not made, but bounded."""
 _BLOCK_SCALES = np.array([0.5, 0.75, 1.0, 1.25, 1.5])
@@ -51,20 +49,11 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int, fp8_sum_bit
     beyond 2,048 is exact as signs are mixed: what is summed up so far is about 1.7 sqrt(K), and 2^13 is 20 times that
     up to a K of 50,000.
     """
-    random = np.random.default_rng(seed)
-    batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-    a_bits, b_bits = _fraction_bits(signature, k, seed, fp8_sum_bits)
-
-    def values(dtype: DType, bits: int, *sizes: int, of: int = _D, is_row_major: bool = True) -> Values:
-        if prod(sizes) > MOST_DRAWN:
-            return large(dtype, bits, (seed, of), sizes, is_row_major)
-        return drawn(random, dtype, bits, sizes)
-
-    def operand_a(bits: int, of: int) -> Values:
-        return values(signature.a, bits, batch, m, k, of=of, is_row_major=signature.layout.a_is_row_major)
-
-    def operand_b(bits: int, of: int) -> Values:
-        return values(signature.b, bits, batch, k, n, of=of, is_row_major=signature.layout.b_is_row_major)
+    source = Source(signature, shape, seed)
+    random, values = source.random, source.values
+    a_bits, b_bits = _fraction_bits(signature, shape.k, seed, fp8_sum_bits)
+    of_a, of_b = OfType(signature.a, a_bits), OfType(signature.b, b_bits)
+    of_fp32 = SIGNIFICAND_BITS[DType.FP32]
 
     def scales(*sizes: int) -> Values:
         assert signature.scale is not None
@@ -77,18 +66,18 @@ def make_operands(signature: GemmSignature, shape: Shape, seed: int, fp8_sum_bit
     a_sizes, b_sizes = _scale_sizes(signature, shape)
     return Operands(
         signature,
-        operand_a(a_bits, _A),
-        operand_b(b_bits, _B),
+        source.a(of_a),
+        source.b(of_b),
         scales(*a_sizes) if a_sizes else None,
         scales(*b_sizes) if b_sizes else None,
-        values(DType.FP32, a_bits + b_bits, n) if signature.bias else None,
+        values(OfType(DType.FP32, a_bits + b_bits), shape.n) if signature.bias else None,
         tuple(
-            values(signature.c, SIGNIFICAND_BITS[DType.FP32], *sizes, of=_D + index)
+            values(OfType(signature.c, of_fp32), *sizes, of=D + index)
             for index, sizes in enumerate(d_sizes(signature, shape, seed))
         ),
-        float(values(DType.FP32, SIGNIFICAND_BITS[DType.FP32], 1)[0]),
-        operand_a(a_bits, _A1) if signature.a_op is not OperandOp.NONE else None,
-        operand_b(b_bits, _B1) if signature.b_op is not OperandOp.NONE else None,
+        float(values(OfType(DType.FP32, of_fp32), 1)[0]),
+        source.a(of_a, A1) if signature.a_op is not OperandOp.NONE else None,
+        source.b(of_b, B1) if signature.b_op is not OperandOp.NONE else None,
     )
 
 
@@ -98,19 +87,8 @@ def make_integers(signature: GemmSignature, shape: Shape, seed: int) -> Operands
     They are so few that no sum of magnitudes leaves C's exact integers, nor does what the epilogue makes of it. Then
     neither the order of summation nor the parts that C is added up from matter, and gelu and silu alone round.
     """
-    random = np.random.default_rng(seed)
-    batch, m, n, k = max(shape.batch, 1), shape.m, shape.n, shape.k
-
-    def values(most: int, *sizes: int, of: int = _D, is_row_major: bool = True) -> Values:
-        if prod(sizes) > MOST_DRAWN:
-            return large_integers(most, (seed, of), sizes, is_row_major)
-        return integers(random, most, sizes)
-
-    def operand_a(most: int, of: int) -> Values:
-        return values(most, batch, m, k, of=of, is_row_major=signature.layout.a_is_row_major)
-
-    def operand_b(most: int, of: int) -> Values:
-        return values(most, batch, k, n, of=of, is_row_major=signature.layout.b_is_row_major)
+    source = Source(signature, shape, seed)
+    random, values = source.random, source.values
 
     def scales(sizes: tuple[int, ...]) -> Values | None:
         if not sizes:
@@ -119,18 +97,19 @@ def make_integers(signature: GemmSignature, shape: Shape, seed: int) -> Operands
         found.reshape(-1)[:2] = (1.0, 2.0)[: found.size]  # some neighbours differ, however few there are
         return found
 
-    bias = values(4, n) if signature.bias else None
+    bias = values(Integers(4), shape.n) if signature.bias else None
     of_a, of_b = map(scales, _scale_sizes(signature, shape))
     limit = 2.0 ** SIGNIFICAND_BITS.get(signature.c, 24)
     levels: tuple[int, ...] = (20, 2, 1) if signature.c is DType.INT32 else (2, 1)
-    if m * n * k > _MOST_SUMMED:
-        levels = tuple(most for most in levels if k * most * most <= limit) or levels[-1:]
+    if shape.m * shape.n * shape.k > _MOST_SUMMED:
+        levels = tuple(most for most in levels if shape.k * most * most <= limit) or levels[-1:]
     for most in levels:
+        integers, of_d = Integers(most), enumerate(d_sizes(signature, shape, seed))
         operands = Operands(
-            signature, operand_a(most, _A), operand_b(most, _B), of_a, of_b, bias,
-            tuple(values(2, *sizes, of=_D + index) for index, sizes in enumerate(d_sizes(signature, shape, seed))), 2.0,
-            operand_a(most, _A1) if signature.a_op is not OperandOp.NONE else None,
-            operand_b(most, _B1) if signature.b_op is not OperandOp.NONE else None,
+            signature, source.a(integers), source.b(integers), of_a, of_b, bias,
+            tuple(values(Integers(2), *sizes, of=D + index) for index, sizes in of_d), 2.0,
+            source.a(integers, A1) if signature.a_op is not OperandOp.NONE else None,
+            source.b(integers, B1) if signature.b_op is not OperandOp.NONE else None,
         )  # fmt: skip
         if _largest_sum(operands) <= limit:
             return operands

@@ -2,53 +2,88 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, lru_cache
+from math import prod
 
 import numpy as np
 
 from ckgen.families.common.storage import Values, decode, encode
+from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
+from ckgen.model.tuned_row import Shape
 
 LARGEST = {DType.INT8: 10.0, DType.INT4: 8.0}
 """Of operands; 2 for all other types."""
 MOST_DRAWN = 8_388_593
 """Values of larger operands come again after so many, a prime: never at the same place of a row, or of a tile."""
+A, B, A1, B1, D = range(5)
+"""Of operands, what their values are drawn by beside the seed where they are large: B is the same beside any A."""
 
 
-def drawn(random: np.random.Generator, dtype: DType, bits: int, sizes: tuple[int, ...]) -> Values:
-    """Values of a type up to its largest in magnitude, [sizes]; floats are multiples of 2^-bits."""
-    if dtype in LARGEST:
-        most = int(LARGEST[dtype])
-        return random.integers(-most, most + (dtype is not DType.INT4), sizes).astype(np.float64)
-    if dtype.bits <= 8:
-        return random.choice(_small_values(dtype, bits), sizes)
-    rounded = np.rint(np.ldexp(random.uniform(-2.0, 2.0, sizes), bits)) / 2.0**bits
-    return decode(encode(rounded, dtype))
+@dataclass(frozen=True, slots=True)
+class OfType:
+    """Values of a type up to its largest in magnitude; floats are multiples of 2^-bits."""
+
+    dtype: DType
+    bits: int
+
+    def drawn(self, random: np.random.Generator, sizes: tuple[int, ...]) -> Values:
+        """[sizes]."""
+        if self.dtype in LARGEST:
+            most = int(LARGEST[self.dtype])
+            return random.integers(-most, most + (self.dtype is not DType.INT4), sizes).astype(np.float64)
+        if self.dtype.bits <= 8:
+            return random.choice(_small_values(self.dtype, self.bits), sizes)
+        rounded = np.rint(np.ldexp(random.uniform(-2.0, 2.0, sizes), self.bits)) / 2.0**self.bits
+        return decode(encode(rounded, self.dtype))
 
 
-def integers(random: np.random.Generator, most: int, sizes: tuple[int, ...]) -> Values:
-    """Integers up to `most` in magnitude, [sizes]."""
-    return random.integers(-most, most + 1, sizes).astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """Integers up to `most` in magnitude."""
+
+    most: int
+
+    def drawn(self, random: np.random.Generator, sizes: tuple[int, ...]) -> Values:
+        """[sizes]."""
+        return random.integers(-self.most, self.most + 1, sizes).astype(np.float64)
 
 
-@lru_cache(maxsize=2)
-def large(dtype: DType, bits: int, seeds: tuple[int, ...], sizes: tuple[int, ...], is_row_major: bool) -> Values:
-    """As `drawn`, of more than MOST_DRAWN values: read-only, and kept, as neighbouring problems have the same B.
+class Source:
+    """Draws the operands of one problem: small ones from `random`, large ones by their own seed. Not for several
+    threads."""
 
-    It lies in memory as kernels read it, so that nothing is turned over to be stored.
+    def __init__(self, signature: GemmSignature, shape: Shape, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self._layout, self._shape, self._seed = signature.layout, shape, seed
+
+    def values(self, kind: OfType | Integers, *sizes: int, of: int = D, is_row_major: bool = True) -> Values:
+        """[sizes]."""
+        if prod(sizes) > MOST_DRAWN:
+            return _large(kind, (self._seed, of), sizes, is_row_major)
+        return kind.drawn(self.random, sizes)
+
+    def a(self, kind: OfType | Integers, of: int = A) -> Values:
+        """[batch, M, K]."""
+        sizes = max(self._shape.batch, 1), self._shape.m, self._shape.k
+        return self.values(kind, *sizes, of=of, is_row_major=self._layout.a_is_row_major)
+
+    def b(self, kind: OfType | Integers, of: int = B) -> Values:
+        """[batch, K, N]."""
+        sizes = max(self._shape.batch, 1), self._shape.k, self._shape.n
+        return self.values(kind, *sizes, of=of, is_row_major=self._layout.b_is_row_major)
+
+
+@lru_cache(maxsize=4)
+def _large(
+    kind: OfType | Integers, seeds: tuple[int, ...], sizes: tuple[int, ...], is_row_major: bool
+) -> Values:  # fmt: skip
+    """More than MOST_DRAWN values: read-only, and kept, as neighbouring problems have the same B.
+
+    They lie in memory as kernels read them, so that nothing is turned over to be stored.
     """
-    random = np.random.default_rng((*seeds, *sizes))
-    return _repeated(drawn(random, dtype, bits, (MOST_DRAWN,)), sizes, is_row_major)
-
-
-@lru_cache(maxsize=2)
-def large_integers(most: int, seeds: tuple[int, ...], sizes: tuple[int, ...], is_row_major: bool) -> Values:
-    """As `integers`, and as `large`."""
-    random = np.random.default_rng((*seeds, *sizes))
-    return _repeated(integers(random, most, (MOST_DRAWN,)), sizes, is_row_major)
-
-
-def _repeated(values: Values, sizes: tuple[int, ...], is_row_major: bool) -> Values:
+    values = kind.drawn(np.random.default_rng((*seeds, *sizes)), (MOST_DRAWN,))
     *batches, lines, length = sizes
     found = np.resize(values, sizes if is_row_major else (*batches, length, lines))
     found.flags.writeable = False
