@@ -114,7 +114,7 @@ def arch_of(text: str) -> Devices:
         raise UsageError(f"--arch: '{text}' is not GFX, GFX:CUS or GFX:CUS:PRODUCT")
     own = own_cpu() if name == "native" else None
     arch = load_arch(own.gfx if own is not None else name)
-    if sku and sku not in arch.words_with(int(count)):
+    if sku and not arch.has_product(int(count), sku):
         raise UsageError(f"--arch: {sku} is no product of {arch.name} with {count} CUs")
     return Devices(arch.name, int(count) if more else None, sku or (own.sku if own is not None else ""))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 
 from ckgen.model.backend import Backend
 from ckgen.model.config import Tile
@@ -278,9 +279,11 @@ class ArchSpec(HashOnce):
     def words_with(self, cu_num: int) -> tuple[str, ...]:
         """The products, as targets name them, that report a count, whole or a partition of them; of a CPU those that
         cpuid tells, with any number of cores."""
-        if self.kind is ArchKind.CPU:
-            return tuple(sku.word for sku in self.skus if sku.driver_names)
-        return tuple(sku.word for sku in self.skus if cu_num in sku.cu_nums)
+        return _words_with(self, cu_num)
+
+    def has_product(self, cu_num: int, word: str) -> bool:
+        """Whether words_with has it; none is asked for where it is empty."""
+        return not word or word in self.words_with(cu_num)
 
     def told_apart(self, cu_num: int, word: str) -> str:
         """The word of a product that reports a count; empty for the usual one, which a target without a product
@@ -327,6 +330,13 @@ class ArchSpec(HashOnce):
             return min(known) * max(sku.physical_cus * sku.clock_mhz for sku in exact) * 1e6
         per_unit = max(sku.physical_cus * sku.clock_mhz / sku.cu_num for sku in self.skus)
         return min(known) * cu_num * per_unit * 1e6
+
+
+@cache
+def _words_with(arch: ArchSpec, cu_num: int) -> tuple[str, ...]:
+    if arch.kind is ArchKind.CPU:
+        return tuple(sku.word for sku in arch.skus if sku.driver_names)
+    return tuple(sku.word for sku in arch.skus if cu_num in sku.cu_nums)
 
 
 def product_word(name: str) -> str:

@@ -73,9 +73,10 @@ def _is_of_other_target(context: RowContext, entry: Entry) -> str | None:
 
 def _is_of_no_product(context: RowContext, entry: Entry) -> str | None:
     target = entry.row.target
-    if target is None or context.is_product(target):
+    arch = context.archs.get(target.gfx) if target is not None else None
+    if arch is None or target is None or arch.has_product(target.cu_num, target.sku):
         return None
-    return f"{target.sku} is no product of {target.gfx} with {target.cu_num} CUs"
+    return f"{target.sku} is no product of {arch.name} with {target.cu_num} CUs"
 
 
 def _is_unsaid(context: RowContext, entry: Entry) -> str | None:

@@ -143,4 +143,4 @@ def _targets_of(loaded: LoadedTables, archs: Mapping[str, ArchSpec]) -> tuple[Ta
 
 def _is_known(target: Target, archs: Mapping[str, ArchSpec]) -> bool:
     arch = archs.get(target.gfx)
-    return arch is not None and (not target.sku or target.sku in arch.words_with(target.cu_num))
+    return arch is not None and arch.has_product(target.cu_num, target.sku)

@@ -73,7 +73,6 @@ class RowContext:
     _judged: dict[tuple[int, str, str, str], tuple[RuleFinding, ...]] = field(default_factory=dict)
     _left_out: dict[tuple[int, str, str], str | None] = field(default_factory=dict)
     _asked: dict[Target, bool] = field(default_factory=dict)
-    _products: dict[Target, bool] = field(default_factory=dict)
 
     def is_asked(self, target: Target) -> bool:
         """Whether rows of the target answer on one of `targets`."""
@@ -82,14 +81,6 @@ class RowContext:
         if target not in self._asked:
             self._asked[target] = any(one.concerns(target) for one in self.targets)
         return self._asked[target]
-
-    def is_product(self, target: Target) -> bool:
-        """Whether its arch has its product with its count, as far as the arch is known; targets without one have."""
-        if target not in self._products:
-            arch = self.archs.get(target.gfx)
-            is_known = arch is None or not target.sku or target.sku in arch.words_with(target.cu_num)
-            self._products[target] = is_known
-        return self._products[target]
 
     def is_wanted(self, entry: Entry) -> bool:
         """Whether its target is asked for."""
