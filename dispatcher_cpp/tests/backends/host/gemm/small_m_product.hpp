@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -57,14 +56,6 @@ inline std::uint32_t random_code(DType t, std::mt19937& random) {
   const float v = std::normal_distribution<float>()(random);
   return t == DType::fp32 ? codec_detail::to_bits(v) : encode(t, v);
 }
-
-struct AlignedBytes {
-  explicit AlignedBytes(std::size_t bytes) : data(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {}
-  ~AlignedBytes() { std::free(data); }
-  AlignedBytes(const AlignedBytes&) = delete;
-  AlignedBytes& operator=(const AlignedBytes&) = delete;
-  void* data;
-};
 
 struct Shape {
   std::int64_t m, n, k, batch = 1;

@@ -39,7 +39,7 @@ bool is_small(const Product& p, host::Isa isa) {
 void run(Product& p, host::Isa isa, int threads = 0) {
   const GemmArgs args = p.args();
   const host::HostConfig config = config_of(isa, threads);
-  const AlignedBytes workspace(
+  const host_test::Workspace workspace(
       host::gemm_host_workspace(p.traits, config, p.shape.m, p.shape.n, p.shape.k, p.shape.batch));
   const Status s = host::run_gemm_host(p.traits, config, args, workspace.data);
   ASSERT_TRUE(s.ok()) << s.message;
@@ -48,7 +48,7 @@ void run(Product& p, host::Isa isa, int threads = 0) {
 void run_twin(Product& p) {
   const GemmArgs args = p.args();
   const host::TwinConfig config{64, 64, 32, 0, true, true, true};
-  const AlignedBytes workspace(
+  const host_test::Workspace workspace(
       host::gemm_twin_workspace(p.traits, config, 1, p.shape.m, p.shape.n, p.shape.k, p.shape.batch));
   const Status s = host::run_gemm_twin(p.traits, config, 1, args, workspace.data);
   ASSERT_TRUE(s.ok()) << s.message;
