@@ -195,7 +195,7 @@ class DevicePlaced:
         if self._is_fetched:
             for matrix, _ in self._written():
                 matrix.restore()
-        self._is_fetched = False
+            self._is_fetched = False
 
     def _written(self) -> Iterator[tuple[Matrix, Buffer]]:
         return (one for one in self._first if one[0].stored is None)
