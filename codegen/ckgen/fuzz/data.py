@@ -63,6 +63,8 @@ def wrong(expected: Expected, actual: Storage) -> str:
     A NaN is asked for where the exact result is one, and an infinity where it is that infinity.
     """
     found = decode(actual).reshape(expected.c.shape)
+    if np.array_equal(found, expected.c):
+        return ""
     is_special = ~np.isfinite(expected.c)
     is_right = np.where(np.isnan(expected.c), np.isnan(found), found == expected.c)
     if not is_right[is_special].all():

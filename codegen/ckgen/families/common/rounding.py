@@ -48,11 +48,15 @@ def _rounded_to_even(exact: Values, dtype: DType) -> Expected:
     """The one right value of each number; any where the type cannot hold it."""
     with np.errstate(over="ignore", invalid="ignore"):
         nearest = decode(encode(exact, dtype))
-    size, bound = np.abs(exact), np.zeros_like(exact)
-    if (is_other := ~(size < _LARGEST.get(dtype, np.inf))).any():
-        nearest = np.where(is_other, exact, nearest)
-        bound[is_other & ~np.isnan(exact)] = np.inf
-    return Expected(nearest, bound)
+    is_other = ~(np.abs(exact) < _LARGEST.get(dtype, np.inf))
+    if not is_other.any():
+        return Expected(nearest, no_error(exact))
+    return Expected(np.where(is_other, exact, nearest), np.where(is_other & ~np.isnan(exact), np.inf, 0.0))
+
+
+def no_error(values: Values) -> Values:
+    """The error of values that are exact: a 0 for each, which takes no memory, and is read-only."""
+    return np.broadcast_to(np.float64(0), values.shape)
 
 
 def least_bits(values: Values) -> Values:

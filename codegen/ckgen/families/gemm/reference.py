@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from ckgen.families.common.comparison import Expected
 from ckgen.families.common.of_last import OfLast
-from ckgen.families.common.rounding import rounded
+from ckgen.families.common.rounding import no_error, rounded
 from ckgen.families.common.storage import SIGNIFICAND_BITS, Storage, Values, decode, encode
 from ckgen.families.gemm.enums import MX_K, OperandOp, Quant
 from ckgen.families.gemm.reference_epilogue import after_epilogue, keeps_integers
+from ckgen.families.gemm.reference_values import drawn_of, elementwise
 from ckgen.families.gemm.signature import GemmSignature
 from ckgen.model.dtype import DType
 
@@ -95,7 +96,7 @@ def _stored(found: Expected, dtype: DType) -> Expected:
 
 def quantum(values: Values) -> float:
     """The largest power of two that divides every finite element; infinity where all are 0."""
-    flat, unit = values.ravel("K"), np.inf
+    flat, unit = drawn_of(values), np.inf
     for begin in range(0, flat.size, _AT_ONCE):
         part = flat[begin : begin + _AT_ONCE]
         if np.isinf(unit):
@@ -128,10 +129,11 @@ class _Grid:
 
     @classmethod
     def of(cls, values: Values) -> _Grid:
-        most, least = values.max(initial=0.0), values.min(initial=0.0)
+        drawn = drawn_of(values)
+        most, least = drawn.max(initial=0.0), drawn.min(initial=0.0)
         reach = max(most, -least)
         if not np.isfinite(reach):
-            reach = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+            reach = np.abs(drawn[np.isfinite(drawn)]).max(initial=0.0)
         return cls(float(reach), quantum(values))
 
     def times(self, other: _Grid, terms: int = 1) -> _Grid:
@@ -168,7 +170,7 @@ def _sums(operands: Operands) -> Expected:
         sums, size = sums + operands.bias, size + np.abs(operands.bias)
         products = products.plus(_Grid.of(operands.bias))
     if signature.c is DType.INT32 or (is_exact and products.fits(acc_bits)):
-        return Expected(sums, np.zeros_like(sums))
+        return Expected(sums, no_error(sums))
     lost = (_STEPS + (0 if is_exact else a.shape[-1])) * 2.0 ** (1 - acc_bits)
     return Expected(sums, size * (lost / (1 - lost) if lost < 1 else np.inf))
 
@@ -177,8 +179,12 @@ def _product(a: Values, b: Values, is_narrow: bool) -> Values:
     """A·B in float64; in float32, which is faster, where that rounds nothing either."""
     if not is_narrow:
         return a @ b
-    found: Values = (a.astype(np.float32) @ _last_narrow.of(b, lambda: b.astype(np.float32))).astype(np.float64)
+    found: Values = (_narrow(a) @ _last_narrow.of(b, lambda: _narrow(b))).astype(np.float64)
     return found
+
+
+def _narrow(values: Values) -> npt.NDArray[np.float32]:
+    return elementwise(values, lambda some: some.astype(np.float32))
 
 
 def _summed_operands(operands: Operands) -> tuple[Values, Values]:
@@ -249,13 +255,13 @@ def _combined(first: Values, second: Values | None, op: OperandOp, dtype: DType)
 def store_a(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
     """A's bytes, or another such tensor's, as the layout says; 4-bit types pack two along K, low half first."""
     signature, values = operands.signature, operands.a if of is None else of
-    return _bytes(values if signature.layout.a_is_row_major else np.swapaxes(values, -1, -2), signature.a)
+    return _bytes(values, signature.layout.a_is_row_major, signature.a)
 
 
 def store_b(operands: Operands, of: Values | None = None) -> npt.NDArray[np.uint8]:
     """B's bytes, or those of another such tensor, as the layout and preshuffling say."""
     signature, values = operands.signature, operands.b if of is None else of
-    stored = _bytes(values if signature.layout.b_is_row_major else np.swapaxes(values, -1, -2), signature.b)
+    stored = _bytes(values, signature.layout.b_is_row_major, signature.b)
     return preshuffle(stored) if signature.preshuffle_b else stored
 
 
@@ -275,8 +281,9 @@ def shuffle_mx_scale(scales: Storage) -> Storage:
     return np.ascontiguousarray(blocks.transpose(0, 1, 4, 6, 3, 5, 2)).reshape(-1)
 
 
-def _bytes(values: Values, dtype: DType) -> npt.NDArray[np.uint8]:
-    stored = np.ascontiguousarray(encode(values, dtype))
+def _bytes(values: Values, is_row_major: bool, dtype: DType) -> npt.NDArray[np.uint8]:
+    encoded = elementwise(values, lambda some: encode(some, dtype))
+    stored = np.ascontiguousarray(encoded if is_row_major else np.swapaxes(encoded, -1, -2))
     sizes = (*stored.shape[:-1], stored.shape[-1] * stored.itemsize)
     raw: npt.NDArray[np.uint8] = stored.reshape(-1).view(np.uint8).reshape(sizes)
     if dtype.bits == 4:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
+from typing import TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from ckgen.families.common.storage import Values, decode, encode
 from ckgen.families.gemm.signature import GemmSignature
@@ -17,6 +21,9 @@ LARGEST = {DType.INT8: 10.0, DType.INT4: 8.0}
 """Of operands; 2 for all other types."""
 MOST_DRAWN = 8_388_593
 """Values of larger operands come again after so many, a prime: never at the same place of a row, or of a tile."""
+T = TypeVar("T", bound=np.generic)
+_repeating: WeakValueDictionary[int, Values] = WeakValueDictionary()
+"""By id those arrays that repeat their first MOST_DRAWN values, in the order of their memory."""
 A, B, A1, B1, D = range(5)
 """Of operands, what their values are drawn by beside the seed where they are large: B is the same beside any A."""
 
@@ -75,6 +82,26 @@ class Source:
         return self.values(kind, *sizes, of=of, is_row_major=self._layout.b_is_row_major)
 
 
+def elementwise(values: Values, make: Callable[[Values], npt.NDArray[T]]) -> npt.NDArray[T]:
+    """What `make` makes of each value, as they lie in memory; of large operands it is asked for what repeats alone."""
+    if not repeats(values):
+        return make(values)
+    turned = not values.flags.c_contiguous
+    lying = np.swapaxes(values, -1, -2) if turned else values
+    found = np.resize(make(drawn_of(values)), lying.shape)
+    return np.swapaxes(found, -1, -2) if turned else found
+
+
+def drawn_of(values: Values) -> Values:
+    """Those that all others repeat, flat."""
+    return values.ravel("K")[:MOST_DRAWN] if repeats(values) else values.ravel("K")
+
+
+def repeats(values: Values) -> bool:
+    """Whether it is a large operand as its Source gave it, which nobody writes."""
+    return _repeating.get(id(values)) is values
+
+
 @lru_cache(maxsize=4)
 def _large(
     kind: OfType | Integers, seeds: tuple[int, ...], sizes: tuple[int, ...], is_row_major: bool
@@ -83,11 +110,19 @@ def _large(
 
     They lie in memory as kernels read them, so that nothing is turned over to be stored.
     """
-    values = kind.drawn(np.random.default_rng((*seeds, *sizes)), (MOST_DRAWN,))
+    values = _drawn(kind, seeds)
     *batches, lines, length = sizes
     found = np.resize(values, sizes if is_row_major else (*batches, length, lines))
     found.flags.writeable = False
-    return found if is_row_major else np.swapaxes(found, -1, -2)
+    given = found if is_row_major else np.swapaxes(found, -1, -2)
+    _repeating[id(given)] = given
+    return given
+
+
+@lru_cache(maxsize=4)
+def _drawn(kind: OfType | Integers, seeds: tuple[int, ...]) -> Values:
+    """MOST_DRAWN values, which operands of any sizes repeat."""
+    return kind.drawn(np.random.default_rng(seeds), (MOST_DRAWN,))
 
 
 @cache
