@@ -39,6 +39,9 @@ _PART_OF_FREE = 0.9
 _OWN_SPACE, _SPACE_OF_THREAD = 4 << 30, 256 << 20
 """Bytes of address space, most of which is never touched: of Python with its libraries, and of stacks and arenas."""
 _PATIENCE_WITH_DEVICE = 2
+_KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
+"""glibc's: memory of operands and references that is free again is taken for the next, and need not be mapped anew,
+which takes as long as filling it. Not where kernels of this CPU run: it would lie alike in each process."""
 _OF_MEMORY = ("bad_alloc", "MemoryError", "Cannot allocate memory", "SIGKILL")
 """What a process says that ended for want of memory; the kernel's own way is a signal that nobody else sends."""
 
@@ -143,7 +146,8 @@ class LocalMeasurer:
         words = (str(library), name, contents.text(), json.dumps(settings))
         one = str(threads())
         names = ("CKGEN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        variables = {**dict.fromkeys(names, one), **environment}
+        kept = _KEPT_MEMORY if place is Place.DEVICE else {}
+        variables = {**dict.fromkeys(names, one), **kept, **environment}
         self._right: dict[str, dict[Candidate, dict[str, Any]]] = defaultdict(dict)
         self._process = WorkerProcess("ckgen.measure.worker", words, READY, variables)
 

@@ -35,7 +35,7 @@ _REST = 0.02
 _LEAST = 0.001
 """Seconds of an end, which is none where it is 0."""
 _HEARS = 0.0005
-"""Seconds in which the other process reads a line, and takes a CPU for it."""
+"""Seconds in which the other process reads a line, and takes a CPU for it, which kernels of this CPU would miss."""
 
 
 class Worker:
@@ -103,7 +103,8 @@ class Worker:
             bodies |= {f"{peer}:{way}": body for way, body in ways.items()}
             self._tell({"offered": [asdict(one) for one in outcomes]})
         self._tell({"at": "run"})
-        settle()
+        if not self._loaded.is_on_device:
+            settle()
         if effort.ends:
             effort = replace(effort, ends=max(effort.ends - (time.monotonic() - begun), _LEAST))
         timed = interleaved(bodies, effort, warmup=self._conditions.warmup, heard=self._heard)
@@ -116,7 +117,8 @@ class Worker:
     def _heard(self, name: str) -> None:
         peer, colon, _ = name.partition(":")
         self._tell({"peer": peer} if colon else {"candidate": int(name)})
-        time.sleep(_HEARS)
+        if not self._loaded.is_on_device:
+            time.sleep(_HEARS)
 
 
 def main(argv: list[str]) -> int:

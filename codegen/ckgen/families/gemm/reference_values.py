@@ -19,7 +19,7 @@ from ckgen.model.tuned_row import Shape
 
 LARGEST = {DType.INT8: 10.0, DType.INT4: 8.0}
 """Of operands; 2 for all other types."""
-MOST_DRAWN = 8_388_593
+MOST_DRAWN = 2_097_143
 """Values of larger operands come again after so many, a prime: never at the same place of a row, or of a tile."""
 T = TypeVar("T", bound=np.generic)
 _repeating: WeakValueDictionary[int, Values] = WeakValueDictionary()
