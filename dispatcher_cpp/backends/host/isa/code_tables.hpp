@@ -67,21 +67,22 @@ struct Fp8Table {
     }
     high = _mm512_ternarylogic_epi32(high, codes, sign, 0xf8);  // high | (codes & sign)
   }
+  /// The values of each lane's first eight codes, then of its last eight.
+  void lanes(__m512i codes, __m512i& first, __m512i& last) const {
+    __m512i low, high;
+    bytes(codes, low, high);
+    first = _mm512_unpacklo_epi8(low, high);
+    last = _mm512_unpackhi_epi8(low, high);
+  }
   /// Two words of values of each word of four codes: the first two's, then the last two's.
   void words(__m512i codes, __m512i& first, __m512i& last) const {
     const __m512i pairs = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
-    __m512i low, high;
-    bytes(_mm512_shuffle_epi8(codes, pairs), low, high);
-    first = _mm512_unpacklo_epi8(low, high);
-    last = _mm512_unpackhi_epi8(low, high);
+    lanes(_mm512_shuffle_epi8(codes, pairs), first, last);
   }
   /// 64 values in the order of their codes.
   void run(__m512i codes, __m512i& first, __m512i& last) const {
     const __m512i halves = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-    __m512i low, high;
-    bytes(_mm512_permutexvar_epi64(halves, codes), low, high);
-    first = _mm512_unpacklo_epi8(low, high);
-    last = _mm512_unpackhi_epi8(low, high);
+    lanes(_mm512_permutexvar_epi64(halves, codes), first, last);
   }
   __m512i part[2][2];
 };

@@ -238,12 +238,7 @@ struct Fp8ToBf16 : Fp8Table<T> {
   static constexpr Order kOrder = Order::blocks;
   explicit Fp8ToBf16(const SmallCall& call) : Fp8Table<T>(call.table16) {}
   explicit Fp8ToBf16(const std::uint16_t* table16) : Fp8Table<T>(table16) {}
-  void operator()(const unsigned char* p, __m512i (&x)[2]) const {
-    __m512i low, high;
-    this->bytes(_mm512_loadu_si512(p), low, high);
-    x[0] = _mm512_unpacklo_epi8(low, high);
-    x[1] = _mm512_unpackhi_epi8(low, high);
-  }
+  void operator()(const unsigned char* p, __m512i (&x)[2]) const { this->lanes(_mm512_loadu_si512(p), x[0], x[1]); }
 };
 
 struct NibbleToBf16 {

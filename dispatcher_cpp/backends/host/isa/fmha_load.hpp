@@ -125,19 +125,15 @@ struct RowsOfBf16 {
   }
 };
 
-// The same of bytes that are in two registers, the low ones of all elements and the high ones. keys: elements in order.
-// values: the columns are halves of a register.
-struct ByteOrder {
-  std::uint8_t keys[2][64] = {}, values[2][64] = {};
-  constexpr ByteOrder() {
-    for (int half = 0; half < 2; ++half)
-      for (int i = 0; i < 64; ++i) {
-        keys[half][i] = static_cast<std::uint8_t>(32 * half + i / 2 + i % 2 * 64);
-        values[half][i] = static_cast<std::uint8_t>(16 * half + i / 4 + i / 2 % 2 * 32 + i % 2 * 64);
-      }
+// Where codes of two columns, which are halves of a register, are to be so that Fp8ToBf16::lanes leaves pairs of them.
+struct CodeOrder {
+  std::uint8_t at[64] = {};
+  constexpr CodeOrder() {
+    for (int i = 0; i < 64; ++i)
+      at[i] = static_cast<std::uint8_t>(i / 16 * 4 + i / 8 % 2 * 16 + i % 8 / 2 + i % 2 * 32);
   }
 };
-constexpr ByteOrder kByteOrder;
+constexpr CodeOrder kCodeOrder;
 
 // T as Fp8ToBf16 has it.
 template <DType T>
@@ -145,27 +141,24 @@ struct RowsOfFp8 {
   using Word = WordBf16;
   static constexpr int kVectors = 2, kElements = 4 * kLanes, kBytes = 1;
   explicit RowsOfFp8(const FmhaStep& s) : decode_(s.table16) {}
-  void keys(const unsigned char* p, VecI (&out)[2]) const { order(_mm512_loadu_si512(p), kByteOrder.keys, out); }
+  void keys(const unsigned char* p, VecI (&out)[2]) const { decode_.run(_mm512_loadu_si512(p), out[0], out[1]); }
   void keys(const unsigned char* p, int live, VecI (&out)[2]) const {
     const __mmask64 some = live >= 64 ? ~__mmask64{0} : (__mmask64{1} << live) - 1;
-    order(_mm512_maskz_loadu_epi8(some, p), kByteOrder.keys, out);
+    decode_.run(_mm512_maskz_loadu_epi8(some, p), out[0], out[1]);
   }
   void values(const unsigned char* const* rows, std::int64_t at, VecI (&out)[kPanelVecs]) const {
-    order(both(load_256(rows[0] + at), load_256(rows[1] + at)), kByteOrder.values, out);
+    pair(load_256(rows[0] + at), load_256(rows[1] + at), out);
   }
   void values(const unsigned char* const* rows, std::int64_t at, int live, VecI (&out)[kPanelVecs]) const {
     if (live >= kFmhaPanel) return values(rows, at, out);
     const __mmask32 some = low_halves(live);
-    order(both(_mm256_maskz_loadu_epi8(some, rows[0] + at), _mm256_maskz_loadu_epi8(some, rows[1] + at)),
-          kByteOrder.values, out);
+    pair(_mm256_maskz_loadu_epi8(some, rows[0] + at), _mm256_maskz_loadu_epi8(some, rows[1] + at), out);
   }
 
  private:
-  static VecI both(__m256i a, __m256i b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
-  void order(VecI codes, const std::uint8_t (&places)[2][64], VecI (&out)[2]) const {
-    VecI low, high;
-    decode_.bytes(codes, low, high);
-    for (int i = 0; i < 2; ++i) out[i] = _mm512_permutex2var_epi8(low, _mm512_loadu_si512(places[i]), high);
+  void pair(__m256i a, __m256i b, VecI (&out)[kPanelVecs]) const {
+    const VecI both = _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+    decode_.lanes(_mm512_permutexvar_epi8(_mm512_loadu_si512(kCodeOrder.at), both), out[0], out[1]);
   }
   Fp8ToBf16<T> decode_;
 };
