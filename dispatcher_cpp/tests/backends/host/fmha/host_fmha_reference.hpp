@@ -181,12 +181,13 @@ class FmhaReference {
         most = std::max(most, scores[j] = score(b, h, i, static_cast<std::int64_t>(j)));
     if (most == -kInfinity) return row;
     double sum = c.signature.fmha.sink ? std::exp(f_.sink[static_cast<std::size_t>(h)] - most) : 0.0;
-    for (const double one : scores) sum += std::exp(one - most);
+    for (double& one : scores) sum += one = std::exp(one - most);  // a weight of `sum` from here on
     row.lse = most + std::log(sum);
+    const double of_kept = sum * (1.0 - static_cast<double>(args.p_drop));
     for (std::size_t at = 0; at < scores.size(); ++at) {
       const std::int64_t j = static_cast<std::int64_t>(at);
-      if (scores[at] == -kInfinity || !kept(b, h, i, j)) continue;
-      const double p = std::exp(scores[at] - row.lse) / (1.0 - static_cast<double>(args.p_drop));
+      if (scores[at] == 0 || !kept(b, h, i, j)) continue;
+      const double p = scores[at] / of_kept;
       const double* of_v = values_.data() + at * hdim;
       double *o = row.o.data(), *mass = row.mass.data();
       for (std::size_t d = 0; d < hdim; ++d) {
