@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ckgen.families.gemm.reference import Operands, store_a, store_b
+from ckgen.families.gemm.reference import Operands, expect, store_a, store_b
 from ckgen.families.gemm.reference_data import make_integers, make_operands
 from ckgen.families.gemm.reference_values import MOST_DRAWN
 from ckgen.families.gemm.signature import GemmSignature, parse_canonical
@@ -30,7 +31,7 @@ def test_a_large_b_repeats_its_values_in_the_order_of_its_memory(make: Make, lay
 
 
 def test_of_a_square_problem_a_is_neither_b_nor_its_transpose() -> None:
-    operands = make_operands(parse_canonical("gemm_bf16_rcr"), Shape(0, 2900, 2900, 2900), 3)
+    operands = make_operands(parse_canonical("gemm_bf16_rcr"), Shape(0, 1450, 1450, 1450), 3)
     assert not np.array_equal(operands.a, operands.b)
     assert not np.array_equal(store_a(operands), store_b(operands)), "C would be symmetric"
 
@@ -38,6 +39,15 @@ def test_of_a_square_problem_a_is_neither_b_nor_its_transpose() -> None:
 def test_of_more_rows_b_is_the_same() -> None:
     few, many = (made(make_operands, "gemm_bf16_rcr", Shape(0, m, 2200, 4096)) for m in (16, 2200))
     assert many.b is few.b and not many.a.flags.writeable, "both are large"
+
+
+@pytest.mark.parametrize("name", ["gemm_bf16_rcr", "gemm_fp16_crr", "gemm_fp8_ocp_bf16_rcr_rowwise"])
+def test_what_is_made_of_a_large_operand_is_what_its_copy_gives(name: str) -> None:
+    large = made(make_operands, name, Shape(0, 600, 650, 4096))
+    copied = replace(large, a=large.a.copy(), b=large.b.copy())
+    assert np.array_equal(store_a(large), store_a(copied))
+    assert np.array_equal(store_b(large), store_b(copied))
+    assert np.array_equal(expect(large).c, expect(copied).c)
 
 
 def test_no_sum_of_magnitudes_of_a_large_problem_leaves_the_integers_of_c() -> None:
