@@ -21,22 +21,22 @@ template <int J, int R, class Decode, class Row>
   for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) sum[j][r] = sums[j][r];
-  for (; step < end; ++step) {
+  each_step<J>(rows, s.ahead, step, end, [&](const unsigned char* const(&from)[J], std::int64_t at) {
 #pragma GCC unroll 4
     for (int j0 = 0; j0 < J; j0 += kDecoded) {
       F16 x[kDecoded][2];
-#pragma GCC unroll 2
-      for (int j = 0; j < kDecoded; ++j) decode(rows[j0 + j].at(step), x[j]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kDecoded; ++j) decode(from[j0 + j], x[j]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int i = 0; i < 2; ++i) {
-          const F16 from_a = load_16(a + r * s.a_stride + step * kStep + 16 * i);
-#pragma GCC unroll 2
+          const F16 from_a = load_16(a + r * s.a_stride + at * kStep + 16 * i);
+#pragma GCC unroll 4
           for (int j = 0; j < kDecoded; ++j) sum[j0 + j][r] = fma_16(from_a, x[j][i], sum[j0 + j][r]);
         }
     }
-  }
+  });
 #pragma GCC unroll 4
   for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
@@ -128,7 +128,6 @@ constexpr SmallKernels kSmallFma = {
     {&small_fma<Decode, 1>, &small_fma<Decode, 2>, &small_fma<Decode, 3>, &small_fma<Decode, 4>},
     &small_fma_exact<Decode>,
     &small_prepare_f32<Decode::kOrder>,
-    kColumns,
     4,
     Decode::kBits};
 
