@@ -66,12 +66,22 @@ template <int J, class Decode, int R, bool MX, class Row>
     for (int r = 0; r < R; ++r) static_cast<float*>(s.out[first + j])[r * s.ld] = sum_of(total[j][r]);
 }
 
+// With scales of groups there are twice the sums, which then fit into registers.
+template <class Decode, int R, bool MX, class Row>
+[[gnu::always_inline]] inline void in_pairs(const SmallCall& s, const Decode& decode, const Row* rows) {
+  for (int j = 0; j < kColumns; j += 2) small_dot_rows<2, Decode, R, MX>(s, decode, rows, j);
+}
+
 template <class Decode, int R, bool MX>
 void small_dot(const SmallCall& s) {
-  constexpr int kAtOnce = MX && R > 2 ? 2 : kColumns;  // with scales twice the sums are in registers
   const Decode decode(s);
   const SmallRows<Decode::kBits, kChunk> b(s);
-  for (int j = 0; j < kColumns; j += kAtOnce) small_dot_rows<kAtOnce, Decode, R, MX>(s, decode, b.rows, j);
+  if constexpr (MX && R > 2) {
+    in_pairs<Decode, R, MX>(s, decode, b.rows);
+  } else {
+    if (R > 2 && s.group < s.k) return in_pairs<Decode, R, MX>(s, decode, b.rows);
+    small_dot_rows<kColumns, Decode, R, MX>(s, decode, b.rows, 0);
+  }
 }
 
 template <class Decode>

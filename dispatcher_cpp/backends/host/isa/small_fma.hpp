@@ -94,11 +94,16 @@ template <int J, int R, class Decode, class Row>
 
 template <class Decode, int R>
 void small_fma(const SmallCall& s) {
-  constexpr int kAtOnce = columns_at_once(R), kOfGroups = kAtOnce == kColumns ? kColumns : 1;
+  constexpr int kAtOnce = columns_at_once(R);
   const Decode decode(s);
   const SmallRows<Decode::kBits, kStep, bytes_ahead(kAtOnce)> b(s);
   if constexpr (kAtOnce < kColumns) {
     if (s.group >= s.k) return small_fma_in_turns<kAtOnce, R>(s, decode, b.rows);
+  }
+  // With scales of groups there are twice the sums, which then fit into registers.
+  constexpr int kOfGroups = kAtOnce < kColumns ? 1 : R > 2 ? 2 : kColumns;
+  if constexpr (kOfGroups == 2) {
+    if (s.group >= s.k) return small_fma_groups<kColumns, R>(s, decode, b.rows, 0);
   }
   for (int j = 0; j < kColumns; j += kOfGroups) small_fma_groups<kOfGroups, R>(s, decode, b.rows, j);
 }
