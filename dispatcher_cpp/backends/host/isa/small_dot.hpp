@@ -34,20 +34,24 @@ template <int J, class Decode, int R, bool MX, class Row>
     for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) part[j][r] = _mm512_setzero_ps();
-    each_step<J>(rows + first, s.ahead, chunk, least(chunk + per_group, chunks),
-                 [&](const unsigned char* const(&from)[J], std::int64_t at) {
-                   __m512i x[J][2];
+    const auto add = [&](const unsigned char* const(&from)[J], std::int64_t at) {
+      __m512i x[J][2];
 #pragma GCC unroll 4
-                   for (int j = 0; j < J; ++j) decode(from[j], x[j]);
+      for (int j = 0; j < J; ++j) decode(from[j], x[j]);
 #pragma GCC unroll 4
-                   for (int r = 0; r < R; ++r)
+      for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
-                     for (int i = 0; i < 2; ++i) {
-                       const __m512i from_a = _mm512_loadu_si512(a + 2 * (r * s.a_stride + at * kChunk + 32 * i));
+        for (int i = 0; i < 2; ++i) {
+          const __m512i from_a = _mm512_loadu_si512(a + 2 * (r * s.a_stride + at * kChunk + 32 * i));
 #pragma GCC unroll 4
-                       for (int j = 0; j < J; ++j) part[j][r] = dot(part[j][r], from_a, x[j][i]);
-                     }
-                 });
+          for (int j = 0; j < J; ++j) part[j][r] = dot(part[j][r], from_a, x[j][i]);
+        }
+    };
+    if constexpr (J == 2) {
+      short_steps<J>(rows + first, s.ahead, chunk, least(chunk + per_group, chunks), add);
+    } else {
+      each_step<J>(rows + first, s.ahead, chunk, least(chunk + per_group, chunks), add);
+    }
 #pragma GCC unroll 4
     for (int j = 0; j < J; ++j) {
       const float* scale = s.b_scale[first + j];

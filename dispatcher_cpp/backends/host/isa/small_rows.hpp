@@ -98,6 +98,21 @@ template <int J, class Row, class Body>
   }
 }
 
+// The same of few steps, such as those of a group that has a scale.
+template <int J, class Row, class Body>
+[[gnu::always_inline]] inline void short_steps(const Row* rows, bool ahead, std::int64_t step, std::int64_t end,
+                                               const Body& body) {
+  for (; step < end; ++step) {
+    const unsigned char* from[J];
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j) {
+      if (ahead) rows[j].prefetch(step);
+      from[j] = rows[j].at(step);
+    }
+    body(from, step);
+  }
+}
+
 }  // namespace
 }  // namespace host
 }  // namespace v1
