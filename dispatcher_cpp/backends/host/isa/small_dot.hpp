@@ -80,10 +80,10 @@ template <class Decode, int R, bool MX>
 void small_dot(const SmallCall& s) {
   const Decode decode(s);
   const SmallRows<Decode::kBits, kChunk> b(s);
-  if constexpr (MX && R > 2) {
+  if constexpr (MX) {
     in_pairs<Decode, R, MX>(s, decode, b.rows);
   } else {
-    if (R > 2 && s.group < s.k) return in_pairs<Decode, R, MX>(s, decode, b.rows);
+    if (s.group < s.k) return in_pairs<Decode, R, MX>(s, decode, b.rows);
     small_dot_rows<kColumns, Decode, R, MX>(s, decode, b.rows, 0);
   }
 }
