@@ -63,10 +63,10 @@ class Ours:
         """The plan and its workspace are made once; RuntimeFailure says why there is no kernel."""
         plan = self.dispatcher.plan(problem, self.device)
         room = np.empty(plan.workspace_size + LINE, np.uint8)
-        workspace = room.ctypes.data + -room.ctypes.data % LINE
+        launch = self.dispatcher.launcher(plan, args, room.ctypes.data + -room.ctypes.data % LINE)
 
         def call(kept: object = room) -> None:
-            self.dispatcher.run(plan, args, workspace)
+            launch()
 
         return Selected(self.dispatcher.select(problem, self.device).instance or "", call)
 

@@ -14,7 +14,6 @@ namespace host {
 namespace {
 
 constexpr std::int64_t kChunk = 64;
-constexpr std::int64_t kMaxColumns = kSmallColumns;
 
 // Scales are trusted within these bounds. A group of 32 products with operands of at most eight bits, the other one
 // scaled, lies between 2^-17 and 2^21 times a scaled value: bf16 products do not underflow, no sum overflows. What is
@@ -125,7 +124,7 @@ std::size_t small_panel_bytes(const SmallPlan& plan, std::int64_t m) noexcept {
 }
 
 std::size_t small_scratch_bytes(const SmallPlan& plan) noexcept {
-  return static_cast<std::size_t>(plan.kernels->columns) * scales_bytes(plan);
+  return std::size_t{kSmallColumns} * scales_bytes(plan);
 }
 
 void small_prepare(const SmallPlan& plan, const PackSource& a, const GroupScales& scales, std::int64_t row,
@@ -164,6 +163,7 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
   call.table16 = tables.table16;
   call.pairs = tables.pairs;
   call.ld = ld;
+  call.ahead = o.ahead;
   const bool grouped = by_group(plan);
   const SmallFn* of_rows = plan.quant == Quant::mx && kernels.mx[0] != nullptr ? kernels.mx : kernels.scaled;
   const auto at_row = [&](std::int64_t r) {
@@ -171,12 +171,12 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
     call.a_scale = reinterpret_cast<const float*>(panel + scales_at(plan, r));
   };
   // The rows that go together are far apart: every stream of memory goes on where it was.
-  const std::int64_t stride = count / kernels.columns;
+  const std::int64_t stride = count / kSmallColumns;
   for (std::int64_t i = 0, done = 0; done < count; ++i) {
-    const std::int64_t columns = i < stride ? kernels.columns : std::min<std::int64_t>(kernels.columns, count - done);
-    float b_most[kMaxColumns] = {};
-    unsigned char* out[kMaxColumns] = {};
-    for (std::int64_t j = 0; j < kMaxColumns; ++j) {
+    const std::int64_t columns = i < stride ? kSmallColumns : std::min<std::int64_t>(kSmallColumns, count - done);
+    float b_most[kSmallColumns] = {};
+    unsigned char* out[kSmallColumns] = {};
+    for (std::int64_t j = 0; j < kSmallColumns; ++j) {
       // What is missing is the last one once more.
       const std::int64_t of_call = std::min(j, columns - 1),
                          column = i < stride ? i + of_call * stride : done + of_call;
@@ -195,7 +195,7 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
     }
     for (std::int64_t r = 0; r < o.m; r += 4) {
       at_row(r);
-      for (std::int64_t j = 0; j < kMaxColumns; ++j) call.out[j] = out[j] + r * ld * 4;
+      for (std::int64_t j = 0; j < kSmallColumns; ++j) call.out[j] = out[j] + r * ld * 4;
       of_rows[std::min<std::int64_t>(4, o.m - r) - 1](call);
     }
     done += columns;

@@ -63,6 +63,7 @@ struct SmallOperands {
   const void* b;   // row 0
   std::int64_t ldb_bytes;
   GroupScales b_scales;
+  bool ahead;  // see SmallCall
 };
 
 /// acc[r * ld + j] = A row r times B row n0 + j, for r < m and j < count: fp32 with group scales applied, int32 for

@@ -2,6 +2,7 @@
 #include "backends/host/gemm/fused.hpp"
 #include "backends/host/gemm/pack_source.hpp"
 #include "backends/host/gemm/part_scales.hpp"
+#include "backends/host/gemm/shares.hpp"
 #include "backends/host/gemm/small_m.hpp"
 #include "backends/host/threads.hpp"
 #include "ckgen/preshuffle.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr double kSmallProblemFlops = 5e7;
 constexpr std::int64_t kPrepareSerially = 1 << 14;  // elements of A
+constexpr double kSerialBytes = 512 << 10;          // of B: one thread has read less before another has begun
+constexpr double kCoreBytes = 1.5e6;                // of B, which stay in a core's caches from call to call
 constexpr std::int64_t kSliceBytes = 256 << 10;     // of B, about what a thread takes at a time
 // How much is computed while a byte of B comes: a thread reads 20 to 30 GB/s and computes some 100 GF/s.
 constexpr double kFlopsPerByte = 4;
@@ -26,6 +29,7 @@ struct SmallGeometry {
   Sizes size;
   std::int64_t slice;  // rows of B of an item
   double work;         // of the whole batch: floating-point operations, or the time of reading B in such
+  bool ahead;          // whether B is read from memory
   int threads, instances;
   std::size_t slot_row, slot_scratch, slot_bytes, slots, problem_bytes, bytes;
 };
@@ -41,13 +45,16 @@ SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking,
   const double flops = 2.0 * static_cast<double>(size.m) * b_elements;
   const double reading = kFlopsPerByte * b_elements * g.plan.kernels->b_bits / 8;
   g.work = std::max(flops, reading) * static_cast<double>(size.batch);
-  const int threads = flops * static_cast<double>(size.batch) < kSerialFlops ? 1 : std::max(1, blocking.threads);
+  const bool is_serial = flops * static_cast<double>(size.batch) < kSerialFlops &&
+                         reading * static_cast<double>(size.batch) < kFlopsPerByte * kSerialBytes;
+  const int threads = is_serial ? 1 : std::max(1, blocking.threads);
   const bool batch_parallel = threads > 1 && size.batch > 1 && flops < kSmallProblemFlops;
   g.threads = batch_parallel ? 1 : threads;
+  g.ahead = reading * static_cast<double>(size.batch) > kFlopsPerByte * kCoreBytes * threads;
   g.instances = batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, size.batch)) : 1;
   const std::int64_t row = std::max<std::int64_t>(1, size.k * g.plan.kernels->b_bits / 8);
-  const std::int64_t columns = g.plan.kernels->columns;
-  g.slice = std::clamp<std::int64_t>(std::min(kSliceBytes / row, size.n / (4 * g.threads)), 4, 256) / columns * columns;
+  g.slice = std::clamp<std::int64_t>(std::min(kSliceBytes / row, size.n / (4 * g.threads)), kSmallColumns, 256) /
+            kSmallColumns * kSmallColumns;
   g.slot_row = aligned_64(static_cast<std::size_t>(size.m * g.slice) * 4);
   g.slot_scratch = g.slot_row + aligned_64(static_cast<std::size_t>(g.slice) * 4);
   g.slot_bytes = g.slot_scratch + small_scratch_bytes(g.plan);
@@ -64,16 +71,20 @@ class SmallProblem {
                const Part& part, unsigned char* workspace) noexcept
       : g_(g), traits_(traits), args_(args), batch_(batch), part_(part), workspace_(workspace) {
     const auto* b = static_cast<const unsigned char*>(args.b) + bytes_of(traits.b, batch * args.batch_stride_b);
-    operands_ = {workspace, g.size.m, b, bytes_of(traits.b, args.ldb), {}};
+    operands_ = {workspace, g.size.m, b, bytes_of(traits.b, args.ldb), {}, g.ahead};
     if (by_group(g.plan)) operands_.b_scales = group_scales(args.b_scale, args.n, traits.scale_block.n, false);
   }
 
   void run() noexcept {
     prepare();
+    const std::int64_t slices = ceil_div(g_.size.n, g_.slice);
+    Shares shares(slices, g_.threads);
     parallel_for(
-        ceil_div(g_.size.n, g_.slice), g_.threads,
-        [this](std::int64_t i, int index) {
-          slice(i * g_.slice, workspace_ + g_.slots + g_.slot_bytes * static_cast<std::size_t>(index));
+        slices, g_.threads,
+        [this, &shares](std::int64_t i, int index) {
+          // A thread whose caches keep its part of B takes the same part in every call.
+          const std::int64_t own = g_.ahead ? i : shares.take(index);
+          slice(own * g_.slice, workspace_ + g_.slots + g_.slot_bytes * static_cast<std::size_t>(index));
         },
         g_.work);
   }
@@ -186,8 +197,9 @@ bool execute_small_m(const GemmTraits& traits, const Blocking& blocking, const G
 
 bool execute_small_part(const GemmTraits& traits, const Blocking& blocking, const Sizes& sizes, const GemmArgs& args,
                         const Part& part, void* workspace) noexcept {
-  const SmallGeometry g = small_geometry(traits, blocking, sizes);
+  SmallGeometry g = small_geometry(traits, blocking, sizes);
   if (!applies(g, traits, args)) return false;
+  g.ahead = true;  // other parts had the caches since
   SmallProblem(g, traits, args, 0, part, static_cast<unsigned char*>(workspace)).run();
   return true;
 }

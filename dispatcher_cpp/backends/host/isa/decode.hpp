@@ -42,8 +42,9 @@ inline std::int32_t sum_of(__m256i v) {
   return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
 }
 
+constexpr int kColumns = kSmallColumns;
 #if CKGEN_HOST_LEVEL >= 4
-constexpr int kColumns = 2;  // rows of B of a call: they share what is read of A
+// A sum waits for itself: those of four rows of B keep both units for FMA at work.
 constexpr int columns_at_once(int) {
   return kColumns;
 }
@@ -70,7 +71,6 @@ inline F16 from_bf16(__m256i h) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 #else
-constexpr int kColumns = 4;  // rows of B of a call: so many are read from memory faster than fewer
 // Of them those whose sums are in registers together, with so many rows of A.
 constexpr int columns_at_once(int rows) {
   return rows == 1 ? 4 : rows < 4 ? 2 : 1;

@@ -17,39 +17,45 @@ inline __m512 halves(const float* scale) {
   return _mm512_mask_mov_ps(_mm512_set1_ps(scale[0]), 0xff00, _mm512_set1_ps(scale[1]));
 }
 
-template <class Decode, int R, bool MX>
-void small_dot(const SmallCall& s) {
-  const Decode decode(s);
-  const SmallRows<Decode::kBits, kChunk> b(s);
+// J rows of B from `first` on.
+template <int J, class Decode, int R, bool MX, class Row>
+[[gnu::always_inline]] inline void small_dot_rows(const SmallCall& s, const Decode& decode, const Row* rows,
+                                                  int first) {
   const unsigned char* a = static_cast<const unsigned char*>(s.a);
   const std::int64_t chunks = (s.k + kChunk - 1) / kChunk, per_group = MX ? 1 : (s.group + kChunk - 1) / kChunk;
-  __m512 total[2][R];
-#pragma GCC unroll 2
-  for (int j = 0; j < 2; ++j)
+  __m512 total[J][R];
+#pragma GCC unroll 4
+  for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) total[j][r] = _mm512_setzero_ps();
-  for (std::int64_t chunk = 0, g = 0; chunk < chunks; ++g) {
-    __m512 part[2][R];
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j)
+  for (std::int64_t chunk = 0, g = 0; chunk < chunks; chunk += per_group, ++g) {
+    __m512 part[J][R];
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) part[j][r] = _mm512_setzero_ps();
-    for (const std::int64_t end = MX ? chunk + 1 : least(chunk + per_group, chunks); chunk < end; ++chunk) {
-      __m512i x[2][2];
-#pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) decode(b.rows[j].at(chunk), x[j]);
+    const auto add = [&](const unsigned char* const(&from)[J], std::int64_t at) {
+      __m512i x[J][2];
+#pragma GCC unroll 4
+      for (int j = 0; j < J; ++j) decode(from[j], x[j]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int i = 0; i < 2; ++i) {
-          const __m512i from_a = _mm512_loadu_si512(a + 2 * (r * s.a_stride + chunk * kChunk + 32 * i));
-#pragma GCC unroll 2
-          for (int j = 0; j < 2; ++j) part[j][r] = dot(part[j][r], from_a, x[j][i]);
+          const __m512i from_a = _mm512_loadu_si512(a + 2 * (r * s.a_stride + at * kChunk + 32 * i));
+#pragma GCC unroll 4
+          for (int j = 0; j < J; ++j) part[j][r] = dot(part[j][r], from_a, x[j][i]);
         }
+    };
+    if constexpr (J == 2) {
+      short_steps<J>(rows + first, s.ahead, chunk, least(chunk + per_group, chunks), add);
+    } else {
+      each_step<J>(rows + first, s.ahead, chunk, least(chunk + per_group, chunks), add);
     }
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      const __m512 b_scale = MX ? halves(s.b_scale[j] + 2 * g) : _mm512_set1_ps(s.b_scale[j][g]);
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j) {
+      const float* scale = s.b_scale[first + j];
+      const __m512 b_scale = MX ? halves(scale + 2 * g) : _mm512_set1_ps(scale[g]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
         // Scales of mx are in the panel's values already.
@@ -58,10 +64,28 @@ void small_dot(const SmallCall& s) {
       }
     }
   }
-#pragma GCC unroll 2
-  for (int j = 0; j < 2; ++j)
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[j])[r * s.ld] = sum_of(total[j][r]);
+  for (int j = 0; j < J; ++j)
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[first + j])[r * s.ld] = sum_of(total[j][r]);
+}
+
+// With scales of groups there are twice the sums, which then fit into registers.
+template <class Decode, int R, bool MX, class Row>
+[[gnu::always_inline]] inline void in_pairs(const SmallCall& s, const Decode& decode, const Row* rows) {
+  for (int j = 0; j < kColumns; j += 2) small_dot_rows<2, Decode, R, MX>(s, decode, rows, j);
+}
+
+template <class Decode, int R, bool MX>
+void small_dot(const SmallCall& s) {
+  const Decode decode(s);
+  const SmallRows<Decode::kBits, kChunk> b(s);
+  if constexpr (MX) {
+    in_pairs<Decode, R, MX>(s, decode, b.rows);
+  } else {
+    if (s.group < s.k) return in_pairs<Decode, R, MX>(s, decode, b.rows);
+    small_dot_rows<kColumns, Decode, R, MX>(s, decode, b.rows, 0);
+  }
 }
 
 template <class Decode>
@@ -98,7 +122,6 @@ consteval SmallKernels small_dot_kernels() {
                    {},
                    &small_dot_exact<Decode>,
                    &small_prepare_bf16<Decode::kOrder>,
-                   2,
                    2,
                    Decode::kBits};
   if constexpr (MX) {

@@ -21,22 +21,22 @@ template <int J, int R, class Decode, class Row>
   for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) sum[j][r] = sums[j][r];
-  for (; step < end; ++step) {
+  each_step<J>(rows, s.ahead, step, end, [&](const unsigned char* const(&from)[J], std::int64_t at) {
 #pragma GCC unroll 4
     for (int j0 = 0; j0 < J; j0 += kDecoded) {
       F16 x[kDecoded][2];
-#pragma GCC unroll 2
-      for (int j = 0; j < kDecoded; ++j) decode(rows[j0 + j].at(step), x[j]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kDecoded; ++j) decode(from[j0 + j], x[j]);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int i = 0; i < 2; ++i) {
-          const F16 from_a = load_16(a + r * s.a_stride + step * kStep + 16 * i);
-#pragma GCC unroll 2
+          const F16 from_a = load_16(a + r * s.a_stride + at * kStep + 16 * i);
+#pragma GCC unroll 4
           for (int j = 0; j < kDecoded; ++j) sum[j0 + j][r] = fma_16(from_a, x[j][i], sum[j0 + j][r]);
         }
     }
-  }
+  });
 #pragma GCC unroll 4
   for (int j = 0; j < J; ++j)
 #pragma GCC unroll 4
@@ -94,11 +94,16 @@ template <int J, int R, class Decode, class Row>
 
 template <class Decode, int R>
 void small_fma(const SmallCall& s) {
-  constexpr int kAtOnce = columns_at_once(R), kOfGroups = kAtOnce == kColumns ? kColumns : 1;
+  constexpr int kAtOnce = columns_at_once(R);
   const Decode decode(s);
   const SmallRows<Decode::kBits, kStep, bytes_ahead(kAtOnce)> b(s);
   if constexpr (kAtOnce < kColumns) {
     if (s.group >= s.k) return small_fma_in_turns<kAtOnce, R>(s, decode, b.rows);
+  }
+  // With scales of groups there are twice the sums, which then fit into registers.
+  constexpr int kOfGroups = kAtOnce < kColumns ? 1 : R > 2 ? 2 : kColumns;
+  if constexpr (kOfGroups == 2) {
+    if (s.group >= s.k) return small_fma_groups<kColumns, R>(s, decode, b.rows, 0);
   }
   for (int j = 0; j < kColumns; j += kOfGroups) small_fma_groups<kOfGroups, R>(s, decode, b.rows, j);
 }
@@ -128,7 +133,6 @@ constexpr SmallKernels kSmallFma = {
     {&small_fma<Decode, 1>, &small_fma<Decode, 2>, &small_fma<Decode, 3>, &small_fma<Decode, 4>},
     &small_fma_exact<Decode>,
     &small_prepare_f32<Decode::kOrder>,
-    kColumns,
     4,
     Decode::kBits};
 

@@ -12,33 +12,34 @@ namespace {
 // A has 128 added, for the instruction multiplies unsigned with signed; 128 times the sum of B is taken off again.
 template <int R>
 void small_int8(const SmallCall& s) {
+  constexpr int kAtOnce = kColumns;
   const SmallRows<8, kChunk> b(s);
   const unsigned char* a = static_cast<const unsigned char*>(s.a);
   const std::int64_t chunks = (s.k + kChunk - 1) / kChunk;
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(0x80));
-  __m512i sum[2][R], excess[2];
-#pragma GCC unroll 2
-  for (int j = 0; j < 2; ++j) {
+  __m512i sum[kAtOnce][R], excess[kAtOnce];
+#pragma GCC unroll 4
+  for (int j = 0; j < kAtOnce; ++j) {
     excess[j] = _mm512_setzero_si512();
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) sum[j][r] = _mm512_setzero_si512();
   }
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    __m512i x[2];
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      x[j] = _mm512_loadu_si512(b.rows[j].at(chunk));
+  each_step<kAtOnce>(b.rows, s.ahead, 0, chunks, [&](const unsigned char* const(&from)[kAtOnce], std::int64_t chunk) {
+    __m512i x[kAtOnce];
+#pragma GCC unroll 4
+    for (int j = 0; j < kAtOnce; ++j) {
+      x[j] = _mm512_loadu_si512(from[j]);
       excess[j] = _mm512_dpbusd_epi32(excess[j], offset, x[j]);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const __m512i from_a = _mm512_loadu_si512(a + r * s.a_stride + chunk * kChunk);
-#pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) sum[j][r] = _mm512_dpbusd_epi32(sum[j][r], from_a, x[j]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kAtOnce; ++j) sum[j][r] = _mm512_dpbusd_epi32(sum[j][r], from_a, x[j]);
     }
-  }
-#pragma GCC unroll 2
-  for (int j = 0; j < 2; ++j)
+  });
+#pragma GCC unroll 4
+  for (int j = 0; j < kAtOnce; ++j)
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const __m512i v = _mm512_sub_epi32(sum[j][r], excess[j]);
@@ -61,17 +62,17 @@ void small_int8(const SmallCall& s) {
     for (int j = 0; j < kAtOnce; ++j)
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) sum[j][r] = _mm256_setzero_si256();
-    for (std::int64_t step = 0; step < steps; ++step) {
+    each_step<kAtOnce>(rows, s.ahead, 0, steps, [&](const unsigned char* const(&from)[kAtOnce], std::int64_t step) {
 #pragma GCC unroll 4
       for (int j = 0; j < kAtOnce; ++j) {
-        const __m256i x = _mm256_cvtepi8_epi16(load_128(rows[j].at(step)));
+        const __m256i x = _mm256_cvtepi8_epi16(load_128(from[j]));
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) {
           const __m256i from_a = load_256(reinterpret_cast<const unsigned char*>(a + r * s.a_stride + step * kBytes));
           sum[j][r] = _mm256_add_epi32(sum[j][r], _mm256_madd_epi16(from_a, x));
         }
       }
-    }
+    });
 #pragma GCC unroll 4
     for (int j = 0; j < kAtOnce; ++j)
 #pragma GCC unroll 4
@@ -84,7 +85,6 @@ constexpr SmallKernels kSmallInt8 = {{&small_int8<1>, &small_int8<2>, &small_int
                                      {},
                                      nullptr,
                                      &small_prepare_int8,
-                                     kColumns,
                                      CKGEN_HOST_LEVEL >= 5 ? 1 : 2,
                                      8};
 

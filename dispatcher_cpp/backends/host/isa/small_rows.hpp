@@ -20,6 +20,10 @@ constexpr int bytes_ahead(int rows_at_once) {
   return CKGEN_HOST_LEVEL >= 4 || rows_at_once == 1 ? 4096 : 0;
 }
 
+// The same to the first-level cache, where rows follow each other: callers' rows seldom start at a line's begin, and
+// vectors that lie across two lines come from the second-level cache at half its rate.
+constexpr std::uintptr_t kBytesClose = CKGEN_HOST_LEVEL >= 4 ? 1024 : 0;
+
 // The last `left` elements of a row. Not in line: kernels of all rows share it.
 [[gnu::noinline]] void copy_tail(unsigned char* tail, const unsigned char* from, int bits, std::int64_t left) {
   copy_run(tail, from, (left * bits + 7) / 8);
@@ -38,16 +42,19 @@ class SmallRow {
     __builtin_memset(tail_, 0, sizeof tail_);
     copy_tail(tail_, row + whole_ * kBytes, BITS, k % STEP);
   }
-  const unsigned char* at(std::int64_t step) const {
-    if (step >= whole_) return tail_;
-    const std::int64_t offset = step * kBytes;
+  // Steps before this one are read from the row.
+  std::int64_t whole() const { return whole_; }
+  // The bytes of a step and of those behind it that lie where it does.
+  const unsigned char* at(std::int64_t step) const { return step < whole_ ? row_ + step * kBytes : tail_; }
+  // Whether the next row follows without a gap.
+  bool continues() const { return jump_ == reinterpret_cast<std::uintptr_t>(row_); }
+  void prefetch(std::int64_t step) const {
     if constexpr (AHEAD > 0) {
-      const std::int64_t ahead = offset + AHEAD;
+      const std::int64_t ahead = step * kBytes + AHEAD;
       const std::uintptr_t base = ahead < bytes_ ? reinterpret_cast<std::uintptr_t>(row_) : jump_;
       for (int i = 0; i < kBytes; i += 64)
         __builtin_prefetch(reinterpret_cast<const void*>(base + static_cast<std::uintptr_t>(ahead + i)), 0, 2);
     }
-    return row_ + offset;
   }
 
  private:
@@ -60,14 +67,51 @@ class SmallRow {
 template <int BITS, int STEP, int AHEAD = bytes_ahead(1)>
 struct SmallRows {
   using Row = SmallRow<BITS, STEP, AHEAD>;
-#if CKGEN_HOST_LEVEL >= 4
-  SmallRows(const SmallCall& s) : rows{{s.b[0], s.next[0], s.k}, {s.b[1], s.next[1], s.k}} {}
-#else
   SmallRows(const SmallCall& s)
       : rows{{s.b[0], s.next[0], s.k}, {s.b[1], s.next[1], s.k}, {s.b[2], s.next[2], s.k}, {s.b[3], s.next[3], s.k}} {}
-#endif
   Row rows[kColumns];
 };
+
+// body(from, i): step + i of J rows is at from[j]; for each of [step, end).
+template <int J, class Row, class Body>
+[[gnu::always_inline]] inline void each_step(const Row* rows, bool ahead, std::int64_t step, std::int64_t end,
+                                             const Body& body) {
+  const std::uintptr_t close = rows[0].continues() ? kBytesClose : 0;
+  for (std::int64_t until = least(end, rows[0].whole()); step < end; until = end) {  // then what is left of K
+    const unsigned char* from[J];
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j) from[j] = rows[j].at(step);
+    for (; step < until; ++step) {
+      if (ahead) {
+#pragma GCC unroll 4
+        for (int j = 0; j < J; ++j) rows[j].prefetch(step);
+      }
+#pragma GCC unroll 4
+      for (int j = 0; j < J && kBytesClose > 0 && Row::kBytes >= 64; ++j)
+        for (int i = 0; i < Row::kBytes; i += 64)
+          __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from[j]) + close +
+                                                           static_cast<std::uintptr_t>(i)));
+      body(from, step);
+#pragma GCC unroll 4
+      for (int j = 0; j < J; ++j) from[j] += Row::kBytes;
+    }
+  }
+}
+
+// The same of few steps, such as those of a group that has a scale.
+template <int J, class Row, class Body>
+[[gnu::always_inline]] inline void short_steps(const Row* rows, bool ahead, std::int64_t step, std::int64_t end,
+                                               const Body& body) {
+  for (; step < end; ++step) {
+    const unsigned char* from[J];
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j) {
+      if (ahead) rows[j].prefetch(step);
+      from[j] = rows[j].at(step);
+    }
+    body(from, step);
+  }
+}
 
 }  // namespace
 }  // namespace host

@@ -174,7 +174,7 @@ using RoundFn = void (*)(DType c, float* values, std::int64_t n);  // to fp32, f
 
 // Rows of B against few rows of A (gemm/small_m.hpp): out[j][r * ld] = sum over K groups of (partial * a_scale[r *
 // scale_stride + g]) * b_scale[j][g], for rows j of B and r of A. int8 has no scales.
-inline constexpr int kSmallColumns = 4;  // rows of B that a call takes, at most
+inline constexpr int kSmallColumns = 4;  // rows of B that a call takes
 struct SmallCall {
   const unsigned char* b[kSmallColumns];     // rows of B; where there are fewer, the last comes again
   const unsigned char* next[kSmallColumns];  // where their successors are, as a hint
@@ -189,6 +189,7 @@ struct SmallCall {
   const float (*pairs)[2];
   void* out[kSmallColumns];
   std::int64_t ld;
+  bool ahead;  // whether what comes of B is to be asked for: it is in memory rather than in a core's caches
 };
 using SmallFn = void (*)(const SmallCall& call);
 
@@ -206,7 +207,6 @@ struct SmallKernels {
   SmallFn mx[4];      // groups of 32, where the scales of A are in its values; null: there are none
   SmallFn exact;      // one row of each, any of these groups; null: there are no scales
   SmallPrepareFn prepare;
-  int columns;        // rows of B that a call takes
   int element_bytes;  // of prepared A
   int b_bits;
 };
