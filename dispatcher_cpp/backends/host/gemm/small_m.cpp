@@ -164,6 +164,7 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
   call.pairs = tables.pairs;
   call.ld = ld;
   call.ahead = o.ahead;
+  call.b_step = o.ldb_bytes;
   const bool grouped = by_group(plan);
   const SmallFn* of_rows = plan.quant == Quant::mx && kernels.mx[0] != nullptr ? kernels.mx : kernels.scaled;
   const auto at_row = [&](std::int64_t r) {
@@ -172,7 +173,10 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
   };
   // The rows that go together are far apart: every stream of memory goes on where it was.
   const std::int64_t stride = count / kSmallColumns;
-  for (std::int64_t i = 0, done = 0; done < count; ++i) {
+  // In one call where rows of A are not to be gone through again for the same of B, nor scales to be gathered.
+  const std::int64_t at_once = grouped || o.m > 4 ? 1 : stride;
+  for (std::int64_t i = 0, done = 0; done < count; i += call.times) {
+    call.times = i < stride ? at_once : 1;
     const std::int64_t columns = i < stride ? kSmallColumns : std::min<std::int64_t>(kSmallColumns, count - done);
     float b_most[kSmallColumns] = {};
     unsigned char* out[kSmallColumns] = {};
@@ -198,7 +202,7 @@ void small_rows(const SmallPlan& plan, const SmallOperands& o, std::int64_t n0, 
       for (std::int64_t j = 0; j < kSmallColumns; ++j) call.out[j] = out[j] + r * ld * 4;
       of_rows[std::min<std::int64_t>(4, o.m - r) - 1](call);
     }
-    done += columns;
+    done += columns * call.times;
     if (!grouped) continue;
     for (std::int64_t j = 0; j < columns; ++j) {
       for (std::int64_t r = 0; r < o.m; ++r) {

@@ -42,6 +42,16 @@ inline std::int32_t sum_of(__m256i v) {
   return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
 }
 
+// sum_of each of four, by the same additions.
+inline __m128 sums_of(__m128 a, __m128 b, __m128 c, __m128 d) {
+  const __m128 ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
+  const __m128 cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
+  return _mm_add_ps(_mm_shuffle_ps(ab, cd, 0x88), _mm_shuffle_ps(ab, cd, 0xdd));
+}
+inline __m128 half_sum(__m256 v) {
+  return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+}
+
 constexpr int kColumns = kSmallColumns;
 #if CKGEN_HOST_LEVEL >= 4
 // A sum waits for itself: those of four rows of B keep both units for FMA at work.
@@ -63,6 +73,9 @@ inline F16 fma_16(F16 a, F16 b, F16 c) {
 }
 inline float sum_of(F16 v) {
   return sum_of(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
+}
+inline __m128 quarter_sum(F16 v) {
+  return half_sum(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
 }
 inline F16 from_fp16(__m256i h) {
   return _mm512_cvtph_ps(h);
@@ -93,6 +106,9 @@ inline F16 fma_16(F16 a, F16 b, F16 c) {
 inline float sum_of(F16 v) {
   return sum_of(_mm256_add_ps(v.low, v.high));
 }
+inline __m128 quarter_sum(F16 v) {
+  return half_sum(_mm256_add_ps(v.low, v.high));
+}
 inline F16 from_fp16(__m256i h) {
   return {_mm256_cvtph_ps(_mm256_castsi256_si128(h)), _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1))};
 }
@@ -102,6 +118,10 @@ inline F16 from_bf16(__m256i h) {
   return {_mm256_castsi256_ps(_mm256_slli_epi32(low, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(high, 16))};
 }
 #endif
+
+inline __m128 sums_of(F16 a, F16 b, F16 c, F16 d) {
+  return sums_of(quarter_sum(a), quarter_sum(b), quarter_sum(c), quarter_sum(d));
+}
 
 inline __m128i load_128(const unsigned char* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(p));

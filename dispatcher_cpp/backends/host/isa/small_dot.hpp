@@ -64,10 +64,7 @@ template <int J, class Decode, int R, bool MX, class Row>
       }
     }
   }
-#pragma GCC unroll 4
-  for (int j = 0; j < J; ++j)
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[first + j])[r * s.ld] = sum_of(total[j][r]);
+  store_sums(s, first, total);
 }
 
 // With scales of groups there are twice the sums, which then fit into registers.
@@ -77,15 +74,13 @@ template <class Decode, int R, bool MX, class Row>
 }
 
 template <class Decode, int R, bool MX>
-void small_dot(const SmallCall& s) {
-  const Decode decode(s);
-  const SmallRows<Decode::kBits, kChunk> b(s);
-  if constexpr (MX) {
-    in_pairs<Decode, R, MX>(s, decode, b.rows);
-  } else {
-    if (s.group < s.k) return in_pairs<Decode, R, MX>(s, decode, b.rows);
-    small_dot_rows<kColumns, Decode, R, MX>(s, decode, b.rows, 0);
-  }
+void small_dot(const SmallCall& call) {
+  const Decode decode(call);
+  each_time(call, [&](const SmallCall& s) {
+    const SmallRows<Decode::kBits, kChunk> b(s);
+    if (MX || s.group < s.k) return in_pairs<Decode, R, MX>(s, decode, b.rows);
+    if constexpr (!MX) small_dot_rows<kColumns, Decode, R, MX>(s, decode, b.rows, 0);
+  });
 }
 
 template <class Decode>

@@ -68,10 +68,7 @@ template <int J, int R, class Decode, class Row>
         total[j][r] = fma_16(mul_16(part[j][r], a_scale), all_16(s.b_scale[first + j][g]), total[j][r]);
     }
   }
-#pragma GCC unroll 4
-  for (int j = 0; j < J; ++j)
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) static_cast<float*>(s.out[first + j])[r * s.ld] = sum_of(total[j][r]);
+  store_sums(s, first, total);
 }
 
 // All of K as one group: rows of B whose sums are not all in registers take turns, and what they share of A stays in
@@ -93,9 +90,8 @@ template <int J, int R, class Decode, class Row>
 }
 
 template <class Decode, int R>
-void small_fma(const SmallCall& s) {
+[[gnu::always_inline]] inline void small_fma_once(const SmallCall& s, const Decode& decode) {
   constexpr int kAtOnce = columns_at_once(R);
-  const Decode decode(s);
   const SmallRows<Decode::kBits, kStep, bytes_ahead(kAtOnce)> b(s);
   if constexpr (kAtOnce < kColumns) {
     if (s.group >= s.k) return small_fma_in_turns<kAtOnce, R>(s, decode, b.rows);
@@ -106,6 +102,12 @@ void small_fma(const SmallCall& s) {
     if (s.group >= s.k) return small_fma_groups<kColumns, R>(s, decode, b.rows, 0);
   }
   for (int j = 0; j < kColumns; j += kOfGroups) small_fma_groups<kOfGroups, R>(s, decode, b.rows, j);
+}
+
+template <class Decode, int R>
+void small_fma(const SmallCall& call) {
+  const Decode decode(call);
+  each_time(call, [&](const SmallCall& s) { small_fma_once<Decode, R>(s, decode); });
 }
 
 // One row of each, group by group: no product of a scale is formed that the definition does not form.

@@ -11,7 +11,7 @@ namespace {
 #if CKGEN_HOST_LEVEL >= 5
 // A has 128 added, for the instruction multiplies unsigned with signed; 128 times the sum of B is taken off again.
 template <int R>
-void small_int8(const SmallCall& s) {
+[[gnu::always_inline]] inline void small_int8_once(const SmallCall& s) {
   constexpr int kAtOnce = kColumns;
   const SmallRows<8, kChunk> b(s);
   const unsigned char* a = static_cast<const unsigned char*>(s.a);
@@ -50,7 +50,7 @@ void small_int8(const SmallCall& s) {
 #else
 // The sums of two rows of A and all rows of B are in registers, or of more rows of A and two of B.
 template <int R>
-void small_int8(const SmallCall& s) {
+[[gnu::always_inline]] inline void small_int8_once(const SmallCall& s) {
   constexpr int kBytes = 16, kAtOnce = R <= 2 ? kColumns : 2;
   const SmallRows<8, kBytes, bytes_ahead(kAtOnce)> b(s);
   const std::int16_t* a = static_cast<const std::int16_t*>(s.a);
@@ -80,6 +80,11 @@ void small_int8(const SmallCall& s) {
   }
 }
 #endif
+
+template <int R>
+void small_int8(const SmallCall& call) {
+  each_time(call, [](const SmallCall& s) { small_int8_once<R>(s); });
+}
 
 constexpr SmallKernels kSmallInt8 = {{&small_int8<1>, &small_int8<2>, &small_int8<3>, &small_int8<4>},
                                      {},

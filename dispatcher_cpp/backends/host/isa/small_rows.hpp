@@ -72,6 +72,38 @@ struct SmallRows {
   Row rows[kColumns];
 };
 
+// Sums of lanes, of J rows of B from `first` on and R of A.
+template <int J, int R>
+[[gnu::always_inline]] inline void store_sums(const SmallCall& s, int first, const F16 (&total)[J][R]) {
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    float sums[4];
+    if constexpr (J == 4) {
+      _mm_storeu_ps(sums, sums_of(total[0][r], total[1][r], total[2][r], total[3][r]));
+    } else {
+#pragma GCC unroll 4
+      for (int j = 0; j < J; ++j) sums[j] = sum_of(total[j][r]);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < J; ++j) static_cast<float*>(s.out[first + j])[r * s.ld] = sums[j];
+  }
+}
+
+// body(call), `times` times; scales of B are for one time.
+template <class Body>
+[[gnu::always_inline]] inline void each_time(const SmallCall& call, const Body& body) {
+  SmallCall s = call;
+  for (std::int64_t i = 1;; ++i) {
+    body(s);
+    if (i >= call.times) return;
+    for (int j = 0; j < kColumns; ++j) {
+      s.b[j] += call.b_step;
+      s.next[j] += call.b_step;
+      s.out[j] = static_cast<unsigned char*>(s.out[j]) + 4;
+    }
+  }
+}
+
 // body(from, i): step + i of J rows is at from[j]; for each of [step, end).
 template <int J, class Row, class Body>
 [[gnu::always_inline]] inline void each_step(const Row* rows, bool ahead, std::int64_t step, std::int64_t end,

@@ -173,11 +173,13 @@ using EncodeFn = void (*)(DType c, const float* in, void* out, std::int64_t n);
 using RoundFn = void (*)(DType c, float* values, std::int64_t n);  // to fp32, fp16 or bf16 and back
 
 // Rows of B against few rows of A (gemm/small_m.hpp): out[j][r * ld] = sum over K groups of (partial * a_scale[r *
-// scale_stride + g]) * b_scale[j][g], for rows j of B and r of A. int8 has no scales.
+// scale_stride + g]) * b_scale[j][g], for rows j of B and r of A. int8 has no scales. Then, `times` in all, the same of
+// the rows of B that follow each of these, into what follows in out.
 inline constexpr int kSmallColumns = 4;  // rows of B that a call takes
 struct SmallCall {
   const unsigned char* b[kSmallColumns];     // rows of B; where there are fewer, the last comes again
   const unsigned char* next[kSmallColumns];  // where their successors are, as a hint
+  std::int64_t times, b_step;                // from row to row of B, in bytes
   const float* b_scale[kSmallColumns];       // per group, and one more that is finite
   const void* a;                             // prepared; rows a_stride elements apart
   std::int64_t a_stride;
