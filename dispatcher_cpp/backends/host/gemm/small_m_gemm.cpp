@@ -43,14 +43,14 @@ SmallGeometry small_geometry(const GemmTraits& traits, const Blocking& blocking,
   g.size = size;
   const double b_elements = static_cast<double>(size.n) * static_cast<double>(size.k);
   const double flops = 2.0 * static_cast<double>(size.m) * b_elements;
-  const double reading = kFlopsPerByte * b_elements * g.plan.kernels->b_bits / 8;
-  g.work = std::max(flops, reading) * static_cast<double>(size.batch);
-  const bool is_serial = flops * static_cast<double>(size.batch) < kSerialFlops &&
-                         reading * static_cast<double>(size.batch) < kFlopsPerByte * kSerialBytes;
+  const double whole_flops = flops * static_cast<double>(size.batch);
+  const double whole_bytes = b_elements * g.plan.kernels->b_bits / 8 * static_cast<double>(size.batch);
+  g.work = std::max(whole_flops, kFlopsPerByte * whole_bytes);
+  const bool is_serial = whole_flops < kSerialFlops && whole_bytes < kSerialBytes;
   const int threads = is_serial ? 1 : std::max(1, blocking.threads);
   const bool batch_parallel = threads > 1 && size.batch > 1 && flops < kSmallProblemFlops;
   g.threads = batch_parallel ? 1 : threads;
-  g.ahead = reading * static_cast<double>(size.batch) > kFlopsPerByte * kCoreBytes * threads;
+  g.ahead = whole_bytes > kCoreBytes * threads;
   g.instances = batch_parallel ? static_cast<int>(std::min<std::int64_t>(threads, size.batch)) : 1;
   const std::int64_t row = std::max<std::int64_t>(1, size.k * g.plan.kernels->b_bits / 8);
   g.slice = std::clamp<std::int64_t>(std::min(kSliceBytes / row, size.n / (4 * g.threads)), kSmallColumns, 256) /

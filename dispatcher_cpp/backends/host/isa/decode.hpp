@@ -31,10 +31,15 @@ constexpr int place(Order order, int i) {
 
 // ---- sixteen fp32 lanes -------------------------------------------------------------------------------------------
 
-inline float sum_of(__m256 v) {
-  __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+inline __m128 half_sum(__m256 v) {
+  return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+}
+inline float sum_of(__m128 v) {
+  const __m128 x = _mm_add_ps(v, _mm_movehl_ps(v, v));
   return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+inline float sum_of(__m256 v) {
+  return sum_of(half_sum(v));
 }
 inline std::int32_t sum_of(__m256i v) {
   __m128i x = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
@@ -47,9 +52,6 @@ inline __m128 sums_of(__m128 a, __m128 b, __m128 c, __m128 d) {
   const __m128 ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
   const __m128 cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
   return _mm_add_ps(_mm_shuffle_ps(ab, cd, 0x88), _mm_shuffle_ps(ab, cd, 0xdd));
-}
-inline __m128 half_sum(__m256 v) {
-  return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
 }
 
 constexpr int kColumns = kSmallColumns;
@@ -70,9 +72,6 @@ inline F16 mul_16(F16 a, F16 b) {
 }
 inline F16 fma_16(F16 a, F16 b, F16 c) {
   return _mm512_fmadd_ps(a, b, c);
-}
-inline float sum_of(F16 v) {
-  return sum_of(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
 }
 inline __m128 quarter_sum(F16 v) {
   return half_sum(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
@@ -103,9 +102,6 @@ inline F16 mul_16(F16 a, F16 b) {
 inline F16 fma_16(F16 a, F16 b, F16 c) {
   return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
-inline float sum_of(F16 v) {
-  return sum_of(_mm256_add_ps(v.low, v.high));
-}
 inline __m128 quarter_sum(F16 v) {
   return half_sum(_mm256_add_ps(v.low, v.high));
 }
@@ -119,6 +115,9 @@ inline F16 from_bf16(__m256i h) {
 }
 #endif
 
+inline float sum_of(F16 v) {
+  return sum_of(quarter_sum(v));
+}
 inline __m128 sums_of(F16 a, F16 b, F16 c, F16 d) {
   return sums_of(quarter_sum(a), quarter_sum(b), quarter_sum(c), quarter_sum(d));
 }

@@ -85,8 +85,9 @@ template <int J, int R, class Decode, class Row>
   for (int j = 0; j < kColumns; ++j)
     for (int r = 0; r < R; ++r) {
       const F16 scaled = mul_16(part[j][r], all_16(s.a_scale[r * s.scale_stride]));
-      static_cast<float*>(s.out[j])[r * s.ld] = sum_of(fma_16(scaled, all_16(s.b_scale[j][0]), all_16(0.0F)));
+      part[j][r] = fma_16(scaled, all_16(s.b_scale[j][0]), all_16(0.0F));
     }
+  store_sums(s, 0, part);
 }
 
 template <class Decode, int R>
