@@ -134,7 +134,7 @@ class _Grid:
         reach = max(most, -least)
         if not np.isfinite(reach):
             reach = np.abs(drawn[np.isfinite(drawn)]).max(initial=0.0)
-        return cls(float(reach), quantum(values))
+        return cls(float(reach), quantum(drawn))
 
     def times(self, other: _Grid, terms: int = 1) -> _Grid:
         """Sums of so many products, each of a value and one of the other's."""

@@ -84,7 +84,7 @@ class Source:
 
 def elementwise(values: Values, make: Callable[[Values], npt.NDArray[T]]) -> npt.NDArray[T]:
     """What `make` makes of each value, as they lie in memory; of large operands it is asked for what repeats alone."""
-    if not repeats(values):
+    if not _repeats(values):
         return make(values)
     turned = not values.flags.c_contiguous
     lying = np.swapaxes(values, -1, -2) if turned else values
@@ -94,10 +94,10 @@ def elementwise(values: Values, make: Callable[[Values], npt.NDArray[T]]) -> npt
 
 def drawn_of(values: Values) -> Values:
     """Those that all others repeat, flat."""
-    return values.ravel("K")[:MOST_DRAWN] if repeats(values) else values.ravel("K")
+    return values.ravel("K")[:MOST_DRAWN] if _repeats(values) else values.ravel("K")
 
 
-def repeats(values: Values) -> bool:
+def _repeats(values: Values) -> bool:
     """Whether it is a large operand as its Source gave it, which nobody writes."""
     return _repeating.get(id(values)) is values
 
