@@ -60,6 +60,13 @@ int host(const Context& context, const std::string& sweep_file) {
                 moving.a = static_cast<const char*>(far) + 16 * (step++ % 50000);
                 must(dispatcher.run(*plan, moving, nullptr, stream));
               }));
+  const auto bound = dispatcher.bind(*plan, first);
+  must(bound.status());
+  one.poison();
+  must(bound->run(stream));
+  gpu::wait(stream);
+  if (!one.wrong().empty()) std::printf("bound: WRONG\n");
+  std::printf("  run, bound                %.3f us\n", per_call(stream, [&](int) { must(bound->run(stream)); }));
   const DeviceLibrary& built = context.built;
   for (std::uint32_t i = 0; i < built.count; ++i) {
     const InstanceDesc& instance = registry.instance(plan->selection.instance);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ckgen/arch_data.hpp>
+#include <ckgen/bound_run.hpp>
 #include <ckgen/counters.hpp>
 #include <ckgen/describe_fmha.hpp>
 #include <ckgen/describe_table.hpp>

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <ckgen/export.h>
+#include <ckgen/bound_run.hpp>
 #include <ckgen/counters.hpp>
 #include <ckgen/plan.hpp>
 #include <ckgen/registry.hpp>
@@ -91,6 +92,10 @@ class CKGEN_API Dispatcher {
   Status run(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) const noexcept;
   /// The same with workspace from the dispatcher's pool for (device, stream); allocates when it must grow.
   Status run(const Plan& plan, const RunArgs& args, Stream stream) const noexcept;
+
+  /// Checks and prepares what run() would launch, for BoundRun::run to launch again and again. `args` and what it
+  /// points to must outlive that, and say the same. Loads the plan's GPU code and allocates the workspace.
+  Result<BoundRun> bind(const Plan& plan, const RunArgs& args) const noexcept;
 
   /// The median of timed runs on the default stream, workspace from the pool. Overwrites C.
   Result<BenchResult> bench(const Plan& plan, const RunArgs& args,

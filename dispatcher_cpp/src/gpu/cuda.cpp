@@ -101,10 +101,10 @@ class CudaRuntime final : public OpenedRuntime {
   int in_context(Call call) const noexcept {
     int code = call();
     if (code == kCudaNotInitialized && init_(0) == 0) code = call();
-    if (code == kInvalidContext && enter_primary()) code = call();
+    if (code == kInvalidContext && enter_context()) code = call();
     return code;
   }
-  bool enter_primary() const noexcept;
+  bool enter_context() const noexcept override;
 
   int (*init_)(unsigned) = nullptr;
   int (*context_)(void**) = nullptr;
@@ -174,7 +174,7 @@ bool CudaRuntime::resolve(void* library) noexcept {
          find(library, "cuTensorMapEncodeTiled", encode_tensor_map_);
 }
 
-bool CudaRuntime::enter_primary() const noexcept {
+bool CudaRuntime::enter_context() const noexcept {
   // Retained once and never released: other threads and CUDA's own runtime use it too.
   struct Primary {
     void* context = nullptr;
@@ -192,7 +192,7 @@ Status CudaRuntime::current_device(int& id) const noexcept {
   // Asked first, as cuCtxGetDevice of a thread without a context is an error to tools that look for such.
   void* context = nullptr;
   if (const int code = context_(&context); code != 0) return failed("cuCtxGetCurrent", code);
-  if (context == nullptr && !enter_primary())
+  if (context == nullptr && !enter_context())
     return Status::error(StatusCode::no_device, "CUDA device 0 gives no primary context");
   return done("cuCtxGetDevice", context_device_(&id), StatusCode::no_device);
 }

@@ -49,6 +49,9 @@ class OpenedRuntime : public GpuRuntime {
   /// What of streams and graphs a library has: nothing else needs them.
   void find_graphs(void* library) noexcept;
 
+  /// Gives a thread that has none a context, where the vendor knows such: false where that changed nothing.
+  virtual bool enter_context() const noexcept { return false; }
+
   /// A function of a library; false where it has none of that name.
   template <class Function>
   static bool find(void* library, const char* name, Function*& out) noexcept {
@@ -98,7 +101,9 @@ class OpenedRuntime : public GpuRuntime {
   Status asked(const NamedCall<Arguments...>& of, std::type_identity_t<Arguments>... arguments) const noexcept {
     if (!status_.ok()) return status_;
     if (of.call == nullptr) return Status::error(StatusCode::unsupported, "the %s library has no %s", name(), of.name);
-    return done(of.name, of.call(arguments...));
+    int code = of.call(arguments...);
+    if (code == kInvalidContext && enter_context()) code = of.call(arguments...);
+    return done(of.name, code);
   }
 
   GraphCalls graphs_;

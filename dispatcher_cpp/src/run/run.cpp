@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "src/gpu/runtime.hpp"
-#include "src/operation/operation.hpp"
+#include "src/run/check_run.hpp"
 #include "src/run/launch_stages.hpp"
 #include "src/run/stopwatch.hpp"
 #include "src/select/dispatcher_impl.hpp"
@@ -12,30 +12,8 @@ namespace ckgen {
 inline namespace v1 {
 namespace {
 
-/// Whether the plan can be launched on this thread's device.
-Status check(const Plan& plan) noexcept {
-  if (plan.stage_count == 0 || plan.stage_count > kMaxStages)
-    return Status::error(StatusCode::invalid_argument, "the plan is empty");
-  if (!plan.launchable.ok()) return plan.launchable;
-  const detail::GpuRuntime* runtime = detail::runtime_of(plan.device);
-  if (runtime == nullptr) return Status::success();
-  int current = -1;
-  if (const Status status = runtime->current_device(current); !status.ok()) return status;
-  if (current == plan.device.id()) return Status::success();
-  return Status::error(StatusCode::invalid_argument, "the plan is for %s device %d, the current one is %d",
-                       runtime->name(), plan.device.id(), current);
-}
-
-Status check(const Plan& plan, const RunArgs& args) noexcept {
-  if (const Status status = check(plan); !status.ok()) return status;
-  const detail::Running& running = detail::operation_of(plan.problem.signature().op).running;
-  if (args.op() == plan.problem.signature().op) return running.check_args(plan, args);
-  return Status::error(StatusCode::invalid_argument, "the plan is not of %s: it takes other arguments",
-                       detail::operation_of(args.op()).running.what);
-}
-
 Status run_in(const Plan& plan, const RunArgs& args, void* workspace, Stream stream) noexcept {
-  if (const Status status = check(plan, args); !status.ok()) return status;
+  if (const Status status = detail::check_run(plan, args); !status.ok()) return status;
   if (plan.workspace_size != 0 && workspace == nullptr)
     return Status::error(StatusCode::invalid_argument, "workspace is null, the plan needs %llu bytes",
                          static_cast<unsigned long long>(plan.workspace_size));
@@ -45,7 +23,7 @@ Status run_in(const Plan& plan, const RunArgs& args, void* workspace, Stream str
 }
 
 Status run_pooled(detail::WorkspacePool& pool, const Plan& plan, const RunArgs& args, Stream stream) noexcept {
-  if (const Status status = check(plan, args); !status.ok()) return status;
+  if (const Status status = detail::check_run(plan, args); !status.ok()) return status;
   if (plan.workspace_size == 0) return detail::launch_stages(plan, args, nullptr, stream);
   detail::WorkspacePool::Lease lease;
   if (const Status status = pool.acquire(plan.device, stream, plan.workspace_size, lease); !status.ok()) return status;
@@ -92,7 +70,7 @@ Result<BenchResult> Dispatcher::bench(const Plan& plan, const RunArgs& args,
 }
 
 Status Dispatcher::preload(const Plan& plan) const noexcept {
-  if (const Status status = check(plan); !status.ok()) return status;
+  if (const Status status = detail::check_plan(plan); !status.ok()) return status;
   for (std::uint32_t i = 0; i < plan.stage_count; ++i) {
     const Stage& stage = plan.stages[i];
     if (stage.program == nullptr) continue;

@@ -208,6 +208,59 @@ TEST_F(CudaTest, ARunAgainIsOneLaunch) {
   EXPECT_EQ(counts().limits, before.limits);
 }
 
+TEST_F(CudaTest, ABoundRunIsOneCallOfTheDriver) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  const MockCudaCounts before = counts();
+  {
+    const GemmArgs of_bound = args();
+    const auto bound = own.bind(made, of_bound);
+    ASSERT_TRUE(bound) << bound.status().message;
+    EXPECT_EQ(counts().launches, before.launches) << "what is captured does not run";
+    EXPECT_EQ(counts().streams, before.streams);
+    const int sequence = counts().sequence;
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(bound->run(nullptr).ok());
+    EXPECT_EQ(counts().launches - before.launches, 10);
+    EXPECT_EQ(counts().sequence - sequence, 10 * 1);
+    const void* argument;
+    std::memcpy(&argument, last_launch().args, sizeof argument);
+    EXPECT_EQ(argument, of_bound.a);
+  }
+  EXPECT_EQ(counts().graphs, before.graphs);
+}
+
+TEST_F(CudaTest, WhatCannotBeBoundLeavesNothing) {
+  const Dispatcher own = dispatcher();
+  const Plan made = plan(own, Device::current());
+  const MockCudaCounts before = counts();
+  const GemmArgs of_bound = args();
+  for (const char* const call : {"cuStreamCreate", "cuStreamBeginCapture_v2", "cuLaunchKernelEx", "cuStreamEndCapture",
+                                 "cuGraphInstantiateWithFlags"}) {
+    fail(call, 719);
+    const auto bound = own.bind(made, of_bound);
+    EXPECT_EQ(std::string(bound.status().message).find(std::string(call) + " answered with CUDA error 719"), 0U)
+        << bound.status().message;
+    EXPECT_EQ(bound->run(nullptr).code, StatusCode::invalid_argument);
+    fail("", 0);
+    EXPECT_EQ(counts().streams, before.streams) << call;
+    EXPECT_EQ(counts().graphs, before.graphs) << call;
+  }
+  GemmArgs wrong = args();
+  wrong.a = nullptr;
+  EXPECT_EQ(std::string(own.bind(made, wrong).status().message), "A is null");
+  EXPECT_EQ(counts().graphs, before.graphs);
+}
+
+TEST_F(CudaTest, AThreadWithoutAContextCanRunWhatAnotherBound) {
+  const Dispatcher own = dispatcher();
+  const GemmArgs of_bound = args();
+  const auto bound = own.bind(plan(own, Device::current()), of_bound);
+  ASSERT_TRUE(bound) << bound.status().message;
+  Status status;
+  std::thread([&] { status = bound->run(nullptr); }).join();
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
 /// A kernel whose counters lie 64 bytes into its workspace.
 Status prepare_counters(const Launch& launch, Arch arch, std::uint32_t cu_num, KernelCall& out) noexcept {
   const Status status = prepare_cluster(launch, arch, cu_num, out);

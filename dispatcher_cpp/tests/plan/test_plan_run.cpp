@@ -76,6 +76,30 @@ TEST_F(Run, TheCallersWorkspaceIsEnough) {
   EXPECT_EQ(c[0], 80.0F);
 }
 
+TEST_F(Run, WhatIsBoundReadsItsOperandsAtEachRun) {
+  const auto made = plan();
+  ASSERT_TRUE(made);
+  const GemmArgs of_bound = args();
+  const auto bound = dispatcher.bind(*made, of_bound);
+  ASSERT_TRUE(bound) << bound.status().message;
+  EXPECT_EQ(c[0], 0.0F) << "binding does not run";
+  const BoundRun copy = *bound;
+  for (const float value : {2.0F, 3.0F}) {
+    b.assign(n * k, value);
+    ASSERT_TRUE(copy.run(nullptr).ok());
+    for (const float element : c) ASSERT_EQ(element, 40 * value);
+  }
+}
+
+TEST_F(Run, WhatDoesNotFitIsNotBound) {
+  const auto made = plan();
+  ASSERT_TRUE(made);
+  GemmArgs wrong = args();
+  wrong.m = 4;
+  EXPECT_EQ(dispatcher.bind(*made, wrong).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(std::string(BoundRun().run(nullptr).message), "nothing is bound");
+}
+
 TEST_F(Run, ThreadsShareThePool) {
   const auto made = plan();
   ASSERT_TRUE(made);
