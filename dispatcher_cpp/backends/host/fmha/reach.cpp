@@ -18,11 +18,13 @@ constexpr std::int64_t kPageBytes = 4096;  // of memory, at least
 // first ones are lost before they are used.
 constexpr std::int64_t kTogether = 2;
 
-// What is used and what is on its way stay in the second-level cache and among its translations.
-constexpr std::int64_t kBlockBytes = std::int64_t{128} << 10;
+// What is used and what is on its way stay in the second-level cache and among its translations. CPUs with tiles have
+// the larger one.
+constexpr std::int64_t kBlockBytes = std::int64_t{128} << 10, kBlockBytesOfTiles = 2 * kBlockBytes;
 
-std::int32_t block_of(std::int64_t column_bytes) noexcept {
-  const std::uint64_t columns = std::bit_floor(static_cast<std::uint64_t>(kBlockBytes / column_bytes));
+std::int32_t block_of(const IsaTable& isa, std::int64_t column_bytes) noexcept {
+  const std::int64_t bytes = isa.begin_tiles != nullptr ? kBlockBytesOfTiles : kBlockBytes;
+  const std::uint64_t columns = std::bit_floor(static_cast<std::uint64_t>(bytes / column_bytes));
   return static_cast<std::int32_t>(std::clamp<std::uint64_t>(columns, kFmhaBlock, kFmhaMaxColumns));
 }
 
@@ -39,7 +41,7 @@ FmhaReach::FmhaReach(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequ
       gathered_(g.signature.fmha.kv_layout == FmhaKvLayout::vectorized ? gathered : nullptr),
       k_(operand(args.k_strides, g.shape.hdim_q, memory)),
       v_(operand(args.v_strides, g.shape.hdim_v, memory + 2 * kFmhaMaxColumns)),
-      block_(block_of(bytes_of(g.signature.b, std::max(g.shape.hdim_q, g.shape.hdim_v)) * heads)) {}
+      block_(block_of(*g.isa, bytes_of(g.signature.b, std::max(g.shape.hdim_q, g.shape.hdim_v)) * heads)) {}
 
 FmhaReach::Operand FmhaReach::operand(const FmhaStrides& strides, std::int64_t hdim,
                                       const unsigned char** memory) const noexcept {

@@ -13,9 +13,9 @@ inline namespace v1 {
 namespace host {
 namespace {
 
-// Of scores: tiles 0 and 1 are sums of 16 columns each, by columns; 2 and 3 are of K; 4 is of Q.
+// Of scores: tile 0 is sums of 16 columns, by columns; 1 is of K; 2 is of Q.
 constexpr TileConfig kOfScores =
-    TileConfig().with(0, 1, kTileRows, kFmhaRows * 4).with(2, 3, kTileRows, 64).with(4, 4, kTileRows, kFmhaRows * 4);
+    TileConfig().with(0, 0, kTileRows, kFmhaRows * 4).with(1, 1, kTileRows, 64).with(2, 2, kTileRows, kFmhaRows * 4);
 // Of values: tiles 0 and 1 are of V; 2 is of weights; 4 to 7 are sums.
 constexpr TileConfig kOfValues = TileConfig().with(0, 1, kTileRows, 64).with(2, 7, kFmhaRows, 64);
 
@@ -48,24 +48,23 @@ inline void store_by_rows(const PanelSums& sums, float* out) {
   }
 }
 
-// A panel of keys as tiles: where they are, or as words beside one another.
-struct KeyTiles {
-  const unsigned char *left, *right;   // 16 keys each
-  std::int64_t row_bytes, word_bytes;  // from key to key; from tile to tile
-  std::int64_t steps;                  // of Coming that are left to do
+// A tile of 16 keys: where they are, or as words beside one another.
+struct KeyTile {
+  const unsigned char* keys;
+  std::int64_t row_bytes, chunk_bytes;  // from key to key; from chunk to chunk
+  std::int64_t steps;                   // of Coming that are left to do
 };
-using KeyWords = std::int32_t[kMostChunks][2 * kTileRows][kGrain];
+using KeyWords = std::int32_t[kMostChunks][kTileRows][kGrain];
 
 template <class Rows>
-inline KeyTiles key_tiles(const FmhaStep& s, const Rows& rows, std::int64_t column, KeyWords& words,
-                          Coming<kFmhaRows>& coming) {
+inline KeyTile key_tile(const FmhaStep& s, const Rows& rows, std::int64_t column, KeyWords& words,
+                        Coming<kFmhaRows>& coming) {
   const unsigned char* const* at = s.k_rows.rows + column;
-  if (Rows::kBytes == 2 && s.hdim_q % Rows::kElements == 0 && are_evenly_apart(at) &&
-      are_evenly_apart(at + kTileRows) && at[1] - at[0] == at[kTileRows + 1] - at[kTileRows])
-    return {at[0] + s.k_rows.offset, at[kTileRows] + s.k_rows.offset, at[1] - at[0], 64, kFmhaPanel};
+  if (Rows::kBytes == 2 && s.hdim_q % Rows::kElements == 0 && are_evenly_apart(at))
+    return {at[0] + s.k_rows.offset, at[1] - at[0], 64, kTileRows};
   const int whole = s.hdim_q / Rows::kElements, live = s.hdim_q % Rows::kElements;
   constexpr int kVectors = Rows::kVectors, kChunkBytes = Rows::kElements * Rows::kBytes;
-  for (int i = 0; i < 2 * kTileRows; ++i) {
+  for (int i = 0; i < kTileRows; ++i) {
     const unsigned char* const p = at[i] + s.k_rows.offset;
     VecI k[kVectors];
     for (int chunk = 0; chunk < whole; ++chunk) {
@@ -78,15 +77,28 @@ inline KeyTiles key_tiles(const FmhaStep& s, const Rows& rows, std::int64_t colu
     }
     coming.step();
   }
-  const auto* const first = reinterpret_cast<const unsigned char*>(words);
-  return {first, first + kTileBytes, 64, sizeof words[0], 0};
+  return {reinterpret_cast<const unsigned char*>(words), 64, sizeof words[0], 0};
 }
 
-// Q is [words][kFmhaRows]. A panel's words are made while the one before is multiplied, and its sums are taken after
-// those of the next are begun: tiles see what was stored only when it is in the cache.
+// Scores of a tile of keys, by columns. All of a row at a time: rows a power of two apart share few sets of the
+// first-level cache, and what two chunks share of a line would be read twice.
+[[gnu::always_inline]] inline void multiply_keys(const KeyTile& k, const unsigned char* q, int chunks, float* out) {
+  constexpr std::int64_t kOfQ = kTileRows * kFmhaRows * 4;
+  keep_order();
+  _tile_zero(0);
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    _tile_loadd(2, q + chunk * kOfQ, kFmhaRows * 4);
+    _tile_loadd(1, k.keys + chunk * k.chunk_bytes, k.row_bytes);
+    _tile_dpbf16ps(0, 1, 2);
+  }
+  _tile_stored(0, out, kFmhaRows * 4);
+  keep_order();
+}
+
+// Q is [words][kFmhaRows]. A tile's words are made while the one before is multiplied, and a panel's sums are taken
+// after those of the next are begun: tiles see what was stored only when it is in the cache.
 template <class Rows>
 void tile_scores(const FmhaStep& s) {
-  constexpr std::int64_t kOfQ = kTileRows * kFmhaRows * 4;
   const Rows rows(s);
   const int chunks = (s.hdim_q + Rows::kElements - 1) / Rows::kElements * Rows::kVectors;
   const std::int64_t first = first_panel(s) * kFmhaPanel, last = end_panel(s) * kFmhaPanel;
@@ -94,29 +106,17 @@ void tile_scores(const FmhaStep& s) {
   alignas(64) KeyWords words[2];
   alignas(64) PanelSums sums[2];
   Coming<kFmhaRows> coming(s.k_rows, last - first);
-  _tile_loadconfig(&kOfScores);
-  KeyTiles k = key_tiles(s, rows, first, words[0], coming);
+  use_tiles(kOfScores);
+  KeyTile left = key_tile(s, rows, first, words[0], coming);
   int turn = 0;
   for (std::int64_t j = first; j < last; j += kFmhaPanel, turn ^= 1) {
-    const KeyTiles now = k;
-    if (j + kFmhaPanel < last) k = key_tiles(s, rows, j + kFmhaPanel, words[turn ^ 1], coming);
-    keep_order();
-    _tile_zero(0);
-    _tile_zero(1);
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      _tile_loadd(4, q + chunk * kOfQ, kFmhaRows * 4);
-      _tile_loadd(2, now.left + chunk * now.word_bytes, now.row_bytes);
-      _tile_dpbf16ps(0, 2, 4);
-      _tile_loadd(3, now.right + chunk * now.word_bytes, now.row_bytes);
-      _tile_dpbf16ps(1, 3, 4);
-      coming.step(now.steps / chunks);
-    }
-    coming.step(now.steps % chunks);
+    const KeyTile right = key_tile(s, rows, j + kTileRows, words[1], coming);
+    multiply_keys(left, q, chunks, sums[turn][0]);
+    coming.step(left.steps);
+    if (j + kFmhaPanel < last) left = key_tile(s, rows, j + kFmhaPanel, words[0], coming);
+    multiply_keys(right, q, chunks, sums[turn][kTileRows]);
+    coming.step(right.steps);
     if (j > first) store_by_rows(sums[turn ^ 1], s.scores + j - kFmhaPanel);
-    keep_order();
-    _tile_stored(0, sums[turn][0], kFmhaRows * 4);
-    _tile_stored(1, sums[turn][kTileRows], kFmhaRows * 4);
-    keep_order();
   }
   store_by_rows(sums[turn ^ 1], s.scores + last - kFmhaPanel);
 }
@@ -144,33 +144,38 @@ struct MixedWords {
   int first, last;
 };
 
-// `live` of the panel's dimensions are there.
-template <class Rows>
+// PANELS of them from `from` on, of whose dimensions `live` are there. What two panels share of a row's lines is read
+// once.
+template <int PANELS, class Rows>
 inline void mix(const Rows& rows, const unsigned char* const* columns, std::int64_t from, int live, MixedWords words,
-                MixedPanel& out, Coming<kFmhaRows>& coming) {
-  const auto store = [&out](int w, const VecI(&v)[kPanelVecs]) {
-    for (int i = 0; i < kPanelVecs; ++i) store_i(out[i][w], v[i]);
+                MixedPanel (&out)[PANELS], Coming<kFmhaRows>& coming) {
+  constexpr int kBytes = kFmhaPanel * Rows::kBytes;
+  const auto store = [&out](int n, int w, const VecI(&v)[kPanelVecs]) {
+    for (int i = 0; i < kPanelVecs; ++i) store_i(out[n][i][w], v[i]);
   };
-  if (words.first == 0 && words.last == kGrain && live >= kFmhaPanel) {
-#pragma GCC unroll 4
+  if (words.first == 0 && words.last == kGrain && live >= PANELS * kFmhaPanel) {
     for (int w = 0; w < kGrain; ++w) {
-      VecI v[kPanelVecs];
-      rows.values(columns + 2 * w, from, v);
-      store(w, v);
-      if (w % 2 == 1) coming.step();
+#pragma GCC unroll 2
+      for (int n = 0; n < PANELS; ++n) {
+        VecI v[kPanelVecs];
+        rows.values(columns + 2 * w, from + n * kBytes, v);
+        store(n, w, v);
+      }
+      coming.step(PANELS);
     }
     return;
   }
-  for (int w = 0; w < kGrain; ++w) {
-    VecI v[kPanelVecs] = {};
-    if (w >= words.first && w < words.last) rows.values(columns + 2 * w, from, live, v);
-    store(w, v);
-  }
-  coming.step(kGrain / 2);
+  for (int w = 0; w < kGrain; ++w)
+    for (int n = 0; n < PANELS; ++n) {
+      VecI v[kPanelVecs] = {};
+      if (w >= words.first && w < words.last) rows.values(columns + 2 * w, from + n * kBytes, live - n * kFmhaPanel, v);
+      store(n, w, v);
+    }
+  coming.step(kGrain * PANELS);
 }
 
-// Two panels from `panel` on, or the last one. What the next tiles are is mixed before those of now are multiplied:
-// tiles see what was stored only when it is in the cache.
+// Two panels from `panel` on, or the last one. Tiles of sums are kept: to store and load them for every 32 columns
+// takes longer than to multiply them.
 template <int PANELS, class Rows>
 void tile_values_of(const FmhaStep& s, const Rows& rows, std::int64_t panel, Coming<kFmhaRows>& coming) {
   const std::int64_t begin = s.first / 2, end = (s.last + 1) / 2;
@@ -179,14 +184,7 @@ void tile_values_of(const FmhaStep& s, const Rows& rows, std::int64_t panel, Com
   const auto* const p = static_cast<const unsigned char*>(s.weights);
   auto* const out = reinterpret_cast<unsigned char*>(s.out + panel * kFmhaRows * kFmhaPanel);
   constexpr std::int64_t kRow = kFmhaPanel * 4, kPanel = kFmhaRows * kRow;
-  alignas(64) MixedPanel mixed[2][PANELS];
-  const auto mix_panels = [&](std::int64_t i, MixedPanel(&to)[PANELS]) {
-    const MixedWords words{begin > i * kGrain ? static_cast<int>(begin - i * kGrain) : 0,
-                           static_cast<int>(least(end - i * kGrain, kGrain))};
-    for (int n = 0; n < PANELS; ++n)
-      mix(rows, s.v_rows.rows + i * kFmhaPanel, from + n * kFmhaPanel * Rows::kBytes, live - n * kFmhaPanel, words,
-          to[n], coming);
-  };
+  alignas(64) MixedPanel mixed[PANELS];
   _tile_loadd(4, out, kRow);
   _tile_loadd(5, out + 64, kRow);
   if constexpr (PANELS > 1) {
@@ -194,21 +192,20 @@ void tile_values_of(const FmhaStep& s, const Rows& rows, std::int64_t panel, Com
     _tile_loadd(7, out + kPanel + 64, kRow);
   }
   const std::int64_t last = end_panel(s);
-  int turn = 0;
-  mix_panels(first_panel(s), mixed[0]);
-  for (std::int64_t i = first_panel(s); i < last; ++i, turn ^= 1) {
-    if (i + 1 < last) mix_panels(i + 1, mixed[turn ^ 1]);
-    const MixedPanel(&now)[PANELS] = mixed[turn];
+  for (std::int64_t i = first_panel(s); i < last; ++i) {
+    const MixedWords words{begin > i * kGrain ? static_cast<int>(begin - i * kGrain) : 0,
+                           static_cast<int>(least(end - i * kGrain, kGrain))};
+    mix<PANELS>(rows, s.v_rows.rows + i * kFmhaPanel, from, live, words, mixed, coming);
     keep_order();
     _tile_loadd(2, p + i * 64, kFmhaStride * 2);
-    _tile_loadd(0, now[0][0], 64);
+    _tile_loadd(0, mixed[0][0], 64);
     _tile_dpbf16ps(4, 2, 0);
-    _tile_loadd(1, now[0][1], 64);
+    _tile_loadd(1, mixed[0][1], 64);
     _tile_dpbf16ps(5, 2, 1);
     if constexpr (PANELS > 1) {
-      _tile_loadd(0, now[1][0], 64);
+      _tile_loadd(0, mixed[1][0], 64);
       _tile_dpbf16ps(6, 2, 0);
-      _tile_loadd(1, now[1][1], 64);
+      _tile_loadd(1, mixed[1][1], 64);
       _tile_dpbf16ps(7, 2, 1);
     }
     keep_order();
@@ -225,8 +222,8 @@ template <class Rows>
 void tile_values(const FmhaStep& s) {
   const Rows rows(s);
   rescale_sums(s);
-  Coming<kFmhaRows> coming(s.v_rows, (end_panel(s) - first_panel(s)) * s.v_panels * kGrain / 2);
-  _tile_loadconfig(&kOfValues);
+  Coming<kFmhaRows> coming(s.v_rows, (end_panel(s) - first_panel(s)) * s.v_panels * kGrain);
+  use_tiles(kOfValues);
   std::int64_t panel = 0;
   for (; panel + 2 <= s.v_panels; panel += 2) tile_values_of<2>(s, rows, panel, coming);
   if (panel < s.v_panels) tile_values_of<1>(s, rows, panel, coming);
@@ -249,7 +246,7 @@ constexpr FmhaRowKernels tiles_of_rows() {
           },
           kMostDots,
           1,
-          {nullptr, &end_tiles}};
+          {&forget_tiles, &end_tiles}};
 }
 
 }  // namespace

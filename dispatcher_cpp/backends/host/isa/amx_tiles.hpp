@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <immintrin.h>
+
 namespace ckgen {
 inline namespace v1 {
 namespace host {
@@ -30,6 +32,20 @@ struct alignas(64) TileConfig {
 // The asm of GCC's tile intrinsics does not say that it reads memory: what is stored before stays before.
 [[gnu::always_inline]] inline void keep_order() {
   __asm__ volatile("" ::: "memory");
+}
+
+// What this thread's tiles are: to load a configuration takes as long as some ten products.
+thread_local const TileConfig* tiles_in_use = nullptr;
+
+inline void forget_tiles() {
+  tiles_in_use = nullptr;
+}
+
+// Between forget_tiles() and the end of a turn in which nothing else loads one.
+inline void use_tiles(const TileConfig& config) {
+  if (tiles_in_use == &config) return;
+  tiles_in_use = &config;
+  _tile_loadconfig(&config);
 }
 
 }  // namespace
