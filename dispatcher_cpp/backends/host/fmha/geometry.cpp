@@ -2,6 +2,7 @@
 
 #include "backends/host/fmha/check.hpp"
 #include "backends/host/fmha/reach.hpp"
+#include "backends/host/fmha/task.hpp"
 #include "backends/host/gemm/blocking.hpp"
 #include "backends/host/gemm/driver.hpp"
 #include "backends/host/gemm/pack_source.hpp"
@@ -144,6 +145,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   }
   std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
   if (g.items > 0) partials = shape.split_rows * (instance.fmha.merge_heads ? shape.heads_k : shape.heads_q);
+  g.progress_offset = take(end, bytes(g.shared ? g.chunk : 0, sizeof(FmhaProgress)));
   g.merges_heads = instance.fmha.merge_heads;
   g.partial_offset = take(end, bytes(partials * shape.hdim_v, sizeof(float)));
   g.lse_offset = take(end, bytes(partials, sizeof(float)));

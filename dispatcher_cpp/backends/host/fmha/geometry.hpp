@@ -53,6 +53,7 @@ struct FmhaGeometry {
   std::int64_t chunk;              // blocks that are packed, then computed, at a time
   // Bytes; tiles are K, then V.
   std::size_t v_offset, tile_bytes;
+  std::size_t progress_offset;             // FmhaProgress of each pair of a chunk
   std::size_t partial_offset, lse_offset;  // fp32 rows of O of each split, their lse
   std::size_t slots_offset, slot_bytes, bytes;
   // Within a slot.

@@ -1,6 +1,7 @@
 // How attention on the CPU is cut into tasks, and what goes where in its workspace: the rules in numbers.
 #include "backends/host/fmha/geometry.hpp"
 #include "backends/host/fmha/host_fmha_fixture.hpp"
+#include "backends/host/fmha/task.hpp"
 #include "backends/host/workspace.hpp"
 
 #include <algorithm>
@@ -217,6 +218,8 @@ void expect_laid_out(const FmhaCase& c) {
   };
   std::size_t at = g.shared ? host::aligned_64(static_cast<std::size_t>(g.chunk * g.tiles) * g.tile_bytes) : 0;
   const std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
+  const std::int64_t counted = g.shared ? g.chunk : 0;
+  follow(at, g.progress_offset, static_cast<std::size_t>(counted) * sizeof(host::FmhaProgress), "how far pairs are");
   follow(at, g.partial_offset, words_bytes(partials, c.shape.hdim_v), "rows of splits");
   follow(at, g.lse_offset, words_bytes(partials, 1), "their lse");
   EXPECT_EQ(g.slots_offset, at);
