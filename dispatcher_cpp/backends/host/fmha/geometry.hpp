@@ -30,7 +30,7 @@ struct FmhaGeometry {
   int threads;
   std::int64_t m0, n0, splits;
   // n0; as many times it as there is room for in place, where memory is then read in longer runs, and of groups of rows
-  // where nothing is split.
+  // where no split cuts shared tiles.
   std::int64_t tile_columns;
   FmhaCut cut;
   bool merges_heads;   // a schedule's tiles are rows of a pair, not of a query head

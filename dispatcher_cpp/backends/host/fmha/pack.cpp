@@ -16,7 +16,7 @@ constexpr std::int64_t kMaxPanel = 32;
 
 /// Words of a row of Q that lie together, in a group of so many rows.
 std::int64_t words_together(const FmhaGeometry& g, std::int64_t rows) noexcept {
-  if (g.in_place == nullptr) return g.kernels->groups.most > 0 ? g.q_words / kFmhaRows : 1;
+  if (g.in_place == nullptr) return g.kernels->groups.grain > 0 ? g.q_words / kFmhaRows : 1;
   return rows > g.in_place->most_single ? g.in_place->many_together : g.kernels->panel / 2;
 }
 

@@ -30,7 +30,7 @@ struct FmhaRowsOf {
 /// Words are those of PackKind: an fp32, or two bf16 whose sums go into fp32. Columns [first, last), widened to whole
 /// panels, are computed.
 struct FmhaStep {
-  const void* q;       // [words][kFmhaRows], or as FmhaGroupKernels and FmhaRowKernels have it
+  const void* q;       // as FmhaGroupKernels and FmhaRowKernels have it
   const void* k;       // panels of columns: [words][panel]
   const void* v;       // panels of dimensions: [v_words][panel]
   std::int64_t words;  // of a row of Q and K
@@ -83,21 +83,19 @@ struct FmhaRowKernels {
 };
 enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kFmhaRowsFnuz, kFmhaRowTypes };
 
-/// Products of several groups of rows at a time; Q is then [kFmhaRows][words], up to whole `grain`s of them.
+/// Products of several groups of rows at a time: scores = Q K^T, and out = out * rescale + weights V.
 struct FmhaGroupKernels {
-  std::int32_t most;  // 0: there are none
-  std::int32_t grain;
+  std::int32_t most;   // at a time
+  std::int32_t grain;  // Q is [kFmhaRows][words], up to whole `grain`s of them; 0: [words][kFmhaRows]
   FmhaGroupsFn scores, values;
   FmhaTurn turn;  // around both
 };
 
 struct FmhaKernels {
   std::int32_t panel;  // columns of K, dimensions of V
-  FmhaStepFn scores;   // scores = Q K^T; null where `groups` has it
   FmhaAdjustFn adjust;
   FmhaHideFn hide;     // -infinity where a row does not see
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
-  FmhaStepFn values;   // out = out * rescale + weights V
   FmhaPhiloxFn philox;
   FmhaGroupKernels groups;
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level

@@ -30,11 +30,11 @@ FmhaCase plain(std::int64_t rows) {
 }
 
 TEST(HostFmhaGeometry, NumbersOfAProblem) {
-  for (const auto& [isa, type, kind, panel, elements] :
-       {std::tuple{Isa::x86_64_v3, DType::fp32, PackKind::f32, 16, 1},
-        std::tuple{Isa::x86_64_v4, DType::bf16, PackKind::f32, 32, 1},
-        std::tuple{Isa::x86_64_v4_bf16, DType::bf16, PackKind::bf16, 32, 2},
-        std::tuple{Isa::x86_64_v4_bf16, DType::fp16, PackKind::f32, 32, 1}}) {
+  for (const auto& [isa, type, kind, panel, elements, columns, tiles, row_tiles] :
+       {std::tuple{Isa::x86_64_v3, DType::fp32, PackKind::f32, 16, 1, 65, 16, 7},
+        std::tuple{Isa::x86_64_v4, DType::bf16, PackKind::f32, 32, 1, 195, 6, 4},
+        std::tuple{Isa::x86_64_v4_bf16, DType::bf16, PackKind::bf16, 32, 2, 65, 16, 7},
+        std::tuple{Isa::x86_64_v4_bf16, DType::fp16, PackKind::f32, 32, 1, 195, 6, 4}}) {
     FmhaCase c = plain(100);
     c.isa = isa, c.n0 = 65;
     c.signature.a = c.signature.b = type;
@@ -45,12 +45,13 @@ TEST(HostFmhaGeometry, NumbersOfAProblem) {
     EXPECT_EQ(g.group, 4);
     EXPECT_EQ(g.pairs, 4);
     EXPECT_EQ(g.splits, 1);
-    EXPECT_EQ(g.tiles, 16);  // of 65 columns
+    EXPECT_EQ(g.tile_columns, columns);
+    EXPECT_EQ(g.tiles, tiles);
     EXPECT_EQ(g.words, (33 + elements - 1) / elements);
-    EXPECT_EQ(g.v_words, (65 + elements - 1) / elements);
-    EXPECT_EQ(g.k_panels, (65 + panel - 1) / panel);
+    EXPECT_EQ(g.v_words, (columns + elements - 1) / elements);
+    EXPECT_EQ(g.k_panels, (columns + panel - 1) / panel);
     EXPECT_EQ(g.v_panels, (48 + panel - 1) / panel);
-    EXPECT_EQ(g.row_tiles, 7);  // 400 rows
+    EXPECT_EQ(g.row_tiles, row_tiles);  // 400 rows
     EXPECT_EQ(g.threads, 1);
     EXPECT_EQ(g.q_words, 8 * g.words);
   }
@@ -217,9 +218,9 @@ void expect_laid_out(const FmhaCase& c) {
     at += host::aligned_64(bytes);
   };
   std::size_t at = g.shared ? host::aligned_64(static_cast<std::size_t>(g.chunk * g.tiles) * g.tile_bytes) : 0;
-  const std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
   const std::int64_t counted = g.shared ? g.chunk : 0;
   follow(at, g.progress_offset, static_cast<std::size_t>(counted) * sizeof(host::FmhaProgress), "how far pairs are");
+  const std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
   follow(at, g.partial_offset, words_bytes(partials, c.shape.hdim_v), "rows of splits");
   follow(at, g.lse_offset, words_bytes(partials, 1), "their lse");
   EXPECT_EQ(g.slots_offset, at);
