@@ -53,13 +53,12 @@ FmhaCut cut_of(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
   return instance.backend == Backend::ck_tile && shape.sink_tokens == 0 ? FmhaCut::columns : FmhaCut::tiles;
 }
 
-/// Splits of tiles that tasks share begin at any n0; else products of groups are the faster the more columns there are.
+/// Splits of tiles that tasks share begin at any n0.
 std::int64_t columns_of_tile(const FmhaGeometry& g) noexcept {
-  const std::int64_t most = kFmhaMaxColumns / g.n0 * g.n0;
-  if (g.in_place != nullptr) return most;
-  const bool cuts_at_n0 = g.items > 0 || (g.splits > 1 && g.cut == FmhaCut::tiles);
-  if (g.kernels->groups.most == 1 || cuts_at_n0) return g.n0;
-  return std::clamp(ceil_div(g.shape.seqlen_k, g.n0) * g.n0, g.n0, most);
+  if (g.in_place != nullptr) return kFmhaMaxColumns / g.n0 * g.n0;
+  if (g.items > 0 || (g.splits > 1 && g.cut == FmhaCut::tiles)) return g.n0;
+  const std::int64_t most = g.kernels->groups.columns / g.n0 * g.n0;
+  return std::clamp(ceil_div(g.shape.seqlen_k, g.n0) * g.n0, g.n0, std::max(most, g.n0));
 }
 
 /// The more rows a task has, the less often packed tiles come from beyond the second-level cache; some tasks are left
@@ -179,7 +178,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(g.score_places, scores));
   g.bias = take(end, traits.bias == FmhaBias::elementwise ? scores : 0);
   g.factor = take(end, has_factors ? scores : 0);
-  g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMaxColumns : 0);
+  g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMostColumns : 0);
   g.columns = take(end, 2 * kFmhaStride * sizeof(float));
   g.row = take(end, bytes(std::max(g.words, g.v_panels * panel), 4));
   g.slot_bytes = end;

@@ -43,7 +43,7 @@ void pack_k(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
     return;
   }
   PackSource source = make_pack_source(g.kind, type, element(args.k, type, x.k + kv_head * s.head), s.row, true, false);
-  std::int32_t rows[kFmhaMaxColumns];
+  std::int32_t rows[kFmhaMostColumns];
   if (x.pages != nullptr) {
     for (std::int64_t j = 0; j < count; ++j) {
       const std::int64_t at = first + j, page = x.pages[at / g.shape.page_size];

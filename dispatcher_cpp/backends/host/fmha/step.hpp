@@ -11,8 +11,9 @@ inline namespace v1 {
 namespace host {
 
 inline constexpr int kFmhaRows = 8;           // of a group
-inline constexpr int kFmhaMaxColumns = 256;   // of a tile
-inline constexpr int kFmhaStride = 256 + 32;  // from row to row of scores: whole lines of bf16 too, no power of two
+inline constexpr int kFmhaMaxColumns = 256;   // of a tile in place, and of n0
+inline constexpr int kFmhaMostColumns = 512;  // of any tile
+inline constexpr int kFmhaStride = 512 + 32;  // from row to row of scores: whole lines of bf16 too, no power of two
 inline constexpr int kFmhaBlock = 32;         // columns in place at a time, at least: whole panels
 inline constexpr int kFmhaLanes = 16;         // room of a vector of any level
 inline constexpr float kFmhaLog2E = 1.44269504088896340736F;
@@ -87,6 +88,8 @@ enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kF
 struct FmhaGroupKernels {
   std::int32_t most;   // at a time
   std::int32_t grain;  // Q is [kFmhaRows][words], up to whole `grain`s of them; 0: [words][kFmhaRows]
+  // Of a tile that no split cuts, at most, in whole n0: the more, the less there is to do around products. 0: n0.
+  std::int32_t columns;
   FmhaGroupsFn scores, values;
   FmhaTurn turn;  // around both
 };

@@ -252,8 +252,8 @@ void fmha_weights(const FmhaStep& s) {
 
 template <class W>
 constexpr FmhaKernels fmha_kernels() {
-  constexpr int kGroups = CKGEN_HOST_LEVEL == 4 ? 4 : 1;
-  const FmhaGroupKernels groups{kGroups, 0, &fmha_scores<W>, &fmha_values<W>, {}};
+  constexpr int kGroups = CKGEN_HOST_LEVEL == 4 ? 4 : 1, kColumns = CKGEN_HOST_LEVEL == 4 ? 256 : 0;
+  const FmhaGroupKernels groups{kGroups, 0, kColumns, &fmha_scores<W>, &fmha_values<W>, {}};
   return {kFmhaPanel, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_philox, groups, {}, {}};
 }
 

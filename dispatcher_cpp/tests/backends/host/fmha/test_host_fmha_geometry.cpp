@@ -181,7 +181,7 @@ TEST(HostFmhaGeometry, BlocksAreCutFromRowsOfATile) {
   }
 }
 
-// Products of groups want many columns, up to 256 in whole n0, and tasks of up to 128 rows, four for each thread.
+// Products by tiles of AMX want many columns, up to 512 in whole n0, and tasks of up to 128 rows, four for each thread.
 TEST(HostFmhaGeometry, GroupsHaveLargeTilesWhereNothingIsSplit) {
   const auto of = [](Isa isa, std::int64_t batch, std::int64_t keys, std::uint32_t splits) {
     FmhaCase c = plain(100);
@@ -193,7 +193,7 @@ TEST(HostFmhaGeometry, GroupsHaveLargeTilesWhereNothingIsSplit) {
     EXPECT_EQ(g.v_words, g.tile_columns / 2);
     return std::pair{g.m0, g.tile_columns};
   };
-  EXPECT_EQ(of(Isa::x86_64_amx, 2, 1000, 1), (std::pair<std::int64_t, std::int64_t>{128, 192}));
+  EXPECT_EQ(of(Isa::x86_64_amx, 2, 1000, 1), (std::pair<std::int64_t, std::int64_t>{128, 480}));
   EXPECT_EQ(of(Isa::x86_64_amx, 2, 90, 1), (std::pair<std::int64_t, std::int64_t>{128, 96})) << "no room for more";
   EXPECT_EQ(of(Isa::x86_64_amx, 2, 0, 1).second, 96);
   EXPECT_EQ(of(Isa::x86_64_amx, 2, 1000, 3), (std::pair<std::int64_t, std::int64_t>{128, 96})) << "splits";
@@ -236,7 +236,7 @@ void expect_laid_out(const FmhaCase& c) {
   follow(at, g.state, static_cast<std::size_t>(groups) * sizeof(host::FmhaState), "states");
   EXPECT_EQ(g.own_bytes, at);
 
-  const std::size_t scores = 8 * 288 * 4;
+  const std::size_t scores = 8 * 544 * 4;
   const bool factors =
       t.dropout != FmhaDropout::none || t.quant == FmhaQuant::kv_blockscale || t.quant == FmhaQuant::blockscale;
   const auto gathered =
@@ -252,8 +252,8 @@ void expect_laid_out(const FmhaCase& c) {
   follow(at, g.weights, g.kind == PackKind::f32 ? 0 : static_cast<std::size_t>(units) * scores, "weights");
   follow(at, g.bias, t.bias == FmhaBias::elementwise ? scores : 0, "bias");
   follow(at, g.factor, factors ? scores : 0, "factors");
-  follow(at, g.keep, t.dropout == FmhaDropout::philox ? 16 * 256 : 0, "drawn bytes");
-  follow(at, g.columns, 2 * 288 * 4, "factors of columns");
+  follow(at, g.keep, t.dropout == FmhaDropout::philox ? 16 * 512 : 0, "drawn bytes");
+  follow(at, g.columns, 2 * 544 * 4, "factors of columns");
   follow(at, g.row, words_bytes(std::max(g.words, g.v_panels * panel), 1), "a row");
   EXPECT_EQ(g.slot_bytes, at);
   EXPECT_EQ(g.bytes, g.slots_offset + static_cast<std::size_t>(g.threads) * at);
