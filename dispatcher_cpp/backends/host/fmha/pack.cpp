@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::int64_t kMaxPanel = 32;
 
+// Rows of V that go to all panels before the next ones: a row's lines are used together.
+constexpr std::int64_t kRowsOfV = 64;
+
 /// Words of a row of Q that lie together, in a group of so many rows.
 std::int64_t words_together(const FmhaGeometry& g, std::int64_t rows) noexcept {
   if (g.in_place == nullptr) return g.kernels->groups.grain > 0 ? g.q_words / kFmhaRows : 1;
@@ -89,6 +92,7 @@ void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
       base += at / vector * vector * hdim;
       at %= vector;
     }
+    take = std::min(take, kRowsOfV);
     const PackSource source = make_pack_source(g.kind, type, element(args.v, type, base), vectors ? vector : s.row,
                                                vectors || g.signature.fmha.v_column, false);
     for (std::int64_t d = 0; d < hdim; d += panel)

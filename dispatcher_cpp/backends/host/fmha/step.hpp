@@ -70,6 +70,9 @@ struct FmhaAdjust {
 using FmhaAdjustFn = void (*)(const FmhaStep& step, const FmhaAdjust& adjust);
 using FmhaHideFn = void (*)(const FmhaStep& step, const FmhaSpan* rows);
 
+/// to = a row of FmhaStep::out, whose first panel is at `from`, times `factor`.
+using FmhaScaleFn = void (*)(const float* from, std::int64_t panels, float factor, float* to);
+
 /// out[c] = the bytes of Philox4x32-7 with key `seed` and counter (n low, n high, rows, j / 32) of column j = column +
 /// c, n = base + j % 32. See FmhaDropout.
 using FmhaPhiloxFn = void (*)(std::uint64_t seed, std::uint64_t base, std::uint32_t rows, std::int64_t column,
@@ -99,6 +102,7 @@ struct FmhaKernels {
   FmhaAdjustFn adjust;
   FmhaHideFn hide;     // -infinity where a row does not see
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
+  FmhaScaleFn scale;
   FmhaPhiloxFn philox;
   FmhaGroupKernels groups;
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level

@@ -250,11 +250,18 @@ void fmha_weights(const FmhaStep& s) {
   }
 }
 
+inline void fmha_scale(const float* from, std::int64_t panels, float factor, float* to) {
+  const VecF by = broadcast_f(factor);
+  for (std::int64_t p = 0; p < panels; ++p, from += kFmhaRows * kFmhaPanel, to += kFmhaPanel)
+#pragma GCC unroll 2
+    for (int i = 0; i < kPanelVecs; ++i) store_f(to + i * kLanes, mul_f(load_f(from + i * kLanes), by));
+}
+
 template <class W>
 constexpr FmhaKernels fmha_kernels() {
   constexpr int kGroups = CKGEN_HOST_LEVEL == 4 ? 4 : 1, kColumns = CKGEN_HOST_LEVEL == 4 ? 256 : 0;
   const FmhaGroupKernels groups{kGroups, 0, kColumns, &fmha_scores<W>, &fmha_values<W>, {}};
-  return {kFmhaPanel, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_philox, groups, {}, {}};
+  return {kFmhaPanel, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_scale, &fmha_philox, groups, {}, {}};
 }
 
 }  // namespace
