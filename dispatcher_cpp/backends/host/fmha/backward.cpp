@@ -4,12 +4,11 @@
 #include "backends/host/fmha/backward_bias.hpp"
 #include "backends/host/fmha/backward_tile.hpp"
 #include "backends/host/fmha/check_backward.hpp"
+#include "backends/host/fmha/wait.hpp"
 #include "backends/host/gemm/check.hpp"
 #include "backends/host/gemm/driver.hpp"
 #include "backends/host/gemm/pack_source.hpp"
 #include "backends/host/threads.hpp"
-
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,9 +19,6 @@ namespace ckgen {
 inline namespace v1 {
 namespace host {
 namespace {
-
-// Before a thread that waits for its turn lets another one run.
-constexpr int kPatience = 256;
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
@@ -115,12 +111,7 @@ void write_dsink(const FmhaBackwardRun& run, std::int64_t head) noexcept {
 /// Waits until `rank` key blocks have added to the rows. Tasks start in the order of their blocks, so that who is
 /// waited for runs.
 void wait_for(const std::atomic<std::uint32_t>& turn, std::uint32_t rank) noexcept {
-  for (int tries = 0; turn.load(std::memory_order_acquire) != rank; ++tries) {
-    if (tries < kPatience)
-      __builtin_ia32_pause();
-    else
-      sched_yield();
-  }
+  wait_until([&] { return turn.load(std::memory_order_acquire) == rank; });
 }
 
 /// fp32 sums of a row tile's dQ: where it is wanted, or its workspace.

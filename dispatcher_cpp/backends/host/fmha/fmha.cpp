@@ -3,9 +3,9 @@
 
 #include "backends/host/fmha/check.hpp"
 #include "backends/host/fmha/check_schedule.hpp"
-#include "backends/host/fmha/columns.hpp"
 #include "backends/host/fmha/merge.hpp"
-#include "backends/host/fmha/pack.hpp"
+#include "backends/host/fmha/packed.hpp"
+#include "backends/host/fmha/shares.hpp"
 #include "backends/host/fmha/stream.hpp"
 #include "backends/host/fmha/task.hpp"
 #include "backends/host/gemm/check.hpp"
@@ -37,29 +37,9 @@ int threads_for(const FmhaGeometry& g) noexcept {
   return 2.0 * products < kSerialFlops ? 1 : g.threads;
 }
 
-/// The tile's columns, as far as a row of the pair sees some.
-void pack_tile(const FmhaRun& run, std::int64_t pair, std::int64_t tile) noexcept {
-  const FmhaGeometry& g = run.g;
-  const std::int64_t heads = g.shape.heads_k;
-  const FmhaSequence x = sequence_of(g.signature, g.shape, run.args, pair / heads);
-  const std::int64_t column = tile * g.tile_columns;
-  if (x.length_q == 0 || column >= x.length_k) return;
-  const FmhaSequenceMask mask(g.shape, g.signature.fmha.masked, x.length_q, x.length_k);
-  const FmhaTiles seen(mask.rows(0, x.length_q), g.tile_columns);
-  if (tile >= seen.sink && (tile < seen.first || tile >= seen.last)) return;
-  pack_fmha_tile(g, run.args, x, pair % heads, column, std::min(g.tile_columns, x.length_k - column),
-                 run.tile(pair, tile));
-}
-
 void attend(const FmhaRun& run, const FmhaTask& task, int slot) noexcept {
+  if (run.g.shared) need_fmha_tiles(run, task.batch * run.g.shape.heads_k + task.head_block);
   (run.g.in_place != nullptr ? stream_fmha_task : run_fmha_task)(run, task, slot);
-}
-
-/// Those of `blocks` pairs from run.first_block on.
-void pack_tiles(const FmhaRun& run, std::int64_t blocks, int threads) noexcept {
-  const std::int64_t tiles = run.g.tiles;
-  parallel_for(blocks * tiles, threads,
-               [&](std::int64_t i, int) { pack_tile(run, run.first_block + i / tiles, i % tiles); });
 }
 
 /// All rows, each with the keys of one split.
@@ -68,9 +48,11 @@ void attend_equally(FmhaRun& run, int threads) noexcept {
   for (std::int64_t first = 0; first < g.blocks; first += g.chunk) {
     const std::int64_t blocks = std::min(g.chunk, g.blocks - first);
     run.first_block = first;
-    if (g.shared) pack_tiles(run, blocks, threads);
+    if (g.shared) clear_fmha_tiles(run, blocks);
     const std::int64_t tasks = g.row_tiles * g.splits;
+    FmhaShares shares(blocks * tasks, threads);
     parallel_for(blocks * tasks, threads, [&](std::int64_t i, int slot) {
+      if (g.shared) i = shares.take(slot);
       // A causal pair's last rows see most: they come first, so that no thread is left with them.
       const std::int64_t block = first + i / tasks, row_tile = g.row_tiles - 1 - i % tasks / g.splits;
       attend(run, {block / g.head_blocks(), block % g.head_blocks(), row_tile, i % g.splits, nullptr}, slot);
@@ -85,7 +67,7 @@ void attend_equally(FmhaRun& run, int threads) noexcept {
 /// The items of a schedule in their order, which is that of their length.
 void attend_scheduled(const FmhaRun& run, int threads) noexcept {
   const FmhaGeometry& g = run.g;
-  if (g.shared) pack_tiles(run, g.blocks, threads);
+  if (g.shared) clear_fmha_tiles(run, g.blocks);
   const std::int64_t blocks = g.head_blocks();
   parallel_for(g.items * blocks, threads, [&](std::int64_t i, int slot) {
     const FmhaSplitItem& item = run.args.split.items[i / blocks];

@@ -2,6 +2,7 @@
 
 #include "backends/host/fmha/check.hpp"
 #include "backends/host/fmha/reach.hpp"
+#include "backends/host/fmha/task.hpp"
 #include "backends/host/gemm/blocking.hpp"
 #include "backends/host/gemm/driver.hpp"
 #include "backends/host/gemm/pack_source.hpp"
@@ -52,12 +53,12 @@ FmhaCut cut_of(const InstanceDesc& instance, const FmhaShape& shape) noexcept {
   return instance.backend == Backend::ck_tile && shape.sink_tokens == 0 ? FmhaCut::columns : FmhaCut::tiles;
 }
 
-/// Splits of packed tiles begin at any n0; without them products of groups are the faster the more columns there are.
+/// Splits of tiles that tasks share begin at any n0.
 std::int64_t columns_of_tile(const FmhaGeometry& g) noexcept {
-  const std::int64_t most = kFmhaMaxColumns / g.n0 * g.n0;
-  if (g.in_place != nullptr) return most;
-  if (g.kernels->groups.most == 0 || g.splits > 1 || g.items > 0) return g.n0;
-  return std::clamp(ceil_div(g.shape.seqlen_k, g.n0) * g.n0, g.n0, most);
+  if (g.in_place != nullptr) return kFmhaMaxColumns / g.n0 * g.n0;
+  if (g.items > 0 || (g.splits > 1 && g.cut == FmhaCut::tiles)) return g.n0;
+  const std::int64_t most = g.kernels->groups.columns / g.n0 * g.n0;
+  return std::clamp(ceil_div(g.shape.seqlen_k, g.n0) * g.n0, g.n0, std::max(most, g.n0));
 }
 
 /// The more rows a task has, the less often packed tiles come from beyond the second-level cache; some tasks are left
@@ -115,7 +116,8 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   // Where sequences differ in length, how many rows there are at most is another sequence's affair.
   const bool alike = problem.batch_invariant() && traits.varlen;
   g.in_place = alike ? nullptr : row_kernels(g, of_tiles ? g.m0 : rows);
-  if (g.in_place == nullptr && !of_tiles && g.kernels->groups.most > 0) g.m0 = rows_of_task(g, rows);
+  if (g.in_place == nullptr && !of_tiles && instance.backend == Backend::host && g.kernels->groups.most > 1)
+    g.m0 = rows_of_task(g, rows);
   g.tile_columns = columns_of_tile(g);
   g.tiles = ceil_div(shape.seqlen_k, g.tile_columns);
   g.v_words = ceil_div(g.tile_columns, elements);
@@ -142,6 +144,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   } else {
     g.chunk = g.blocks;
   }
+  g.progress_offset = take(end, bytes(g.shared ? g.chunk : 0, sizeof(FmhaProgress)));
   std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
   if (g.items > 0) partials = shape.split_rows * (instance.fmha.merge_heads ? shape.heads_k : shape.heads_q);
   g.merges_heads = instance.fmha.merge_heads;
@@ -150,7 +153,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.slots_offset = end;
 
   const std::int64_t lanes = panel / 2;  // of a vector
-  const std::int64_t together = std::max(g.kernels->groups.most, 1);
+  const std::int64_t together = g.kernels->groups.most;
   const std::int64_t whole = g.in_place != nullptr ? 2 * lanes : std::max(g.kernels->groups.grain, 1);
   g.q_words = ceil_div(g.words, whole) * whole * kFmhaRows;
   const std::int64_t groups = ceil_div(std::min(g.m0, rows), kFmhaRows);
@@ -175,7 +178,7 @@ FmhaGeometry make_fmha_geometry(const InstanceDesc& instance, const Problem& pro
   g.weights = take(end, g.kind == PackKind::f32 ? 0 : bytes(g.score_places, scores));
   g.bias = take(end, traits.bias == FmhaBias::elementwise ? scores : 0);
   g.factor = take(end, has_factors ? scores : 0);
-  g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMaxColumns : 0);
+  g.keep = take(end, traits.dropout == FmhaDropout::philox ? 16 * kFmhaMostColumns : 0);
   g.columns = take(end, 2 * kFmhaStride * sizeof(float));
   g.row = take(end, bytes(std::max(g.words, g.v_panels * panel), 4));
   g.slot_bytes = end;

@@ -30,7 +30,7 @@ struct FmhaGeometry {
   int threads;
   std::int64_t m0, n0, splits;
   // n0; as many times it as there is room for in place, where memory is then read in longer runs, and of groups of rows
-  // where nothing is split.
+  // where no split cuts shared tiles.
   std::int64_t tile_columns;
   FmhaCut cut;
   bool merges_heads;   // a schedule's tiles are rows of a pair, not of a query head
@@ -53,6 +53,7 @@ struct FmhaGeometry {
   std::int64_t chunk;              // blocks that are packed, then computed, at a time
   // Bytes; tiles are K, then V.
   std::size_t v_offset, tile_bytes;
+  std::size_t progress_offset;             // FmhaProgress of each pair of a chunk
   std::size_t partial_offset, lse_offset;  // fp32 rows of O of each split, their lse
   std::size_t slots_offset, slot_bytes, bytes;
   // Within a slot.

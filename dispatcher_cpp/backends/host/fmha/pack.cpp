@@ -14,9 +14,12 @@ namespace {
 
 constexpr std::int64_t kMaxPanel = 32;
 
+// Rows of V that go to all panels before the next ones: a row's lines are used together.
+constexpr std::int64_t kRowsOfV = 64;
+
 /// Words of a row of Q that lie together, in a group of so many rows.
 std::int64_t words_together(const FmhaGeometry& g, std::int64_t rows) noexcept {
-  if (g.in_place == nullptr) return g.kernels->groups.most > 0 ? g.q_words / kFmhaRows : 1;
+  if (g.in_place == nullptr) return g.kernels->groups.grain > 0 ? g.q_words / kFmhaRows : 1;
   return rows > g.in_place->most_single ? g.in_place->many_together : g.kernels->panel / 2;
 }
 
@@ -43,7 +46,7 @@ void pack_k(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
     return;
   }
   PackSource source = make_pack_source(g.kind, type, element(args.k, type, x.k + kv_head * s.head), s.row, true, false);
-  std::int32_t rows[kFmhaMaxColumns];
+  std::int32_t rows[kFmhaMostColumns];
   if (x.pages != nullptr) {
     for (std::int64_t j = 0; j < count; ++j) {
       const std::int64_t at = first + j, page = x.pages[at / g.shape.page_size];
@@ -89,6 +92,7 @@ void pack_v(const FmhaGeometry& g, const FmhaArgs& args, const FmhaSequence& x, 
       base += at / vector * vector * hdim;
       at %= vector;
     }
+    take = std::min(take, kRowsOfV);
     const PackSource source = make_pack_source(g.kind, type, element(args.v, type, base), vectors ? vector : s.row,
                                                vectors || g.signature.fmha.v_column, false);
     for (std::int64_t d = 0; d < hdim; d += panel)

@@ -20,13 +20,6 @@ float sum_of(const float* lanes) noexcept {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// A panel, in runs of a length that the compiler knows.
-void scale(const float* in, std::int64_t panel, float factor, float* __restrict out) noexcept {
-  constexpr std::int64_t kRun = 16;
-  for (std::int64_t i = 0; i < panel; i += kRun)
-    for (std::int64_t j = i; j < i + kRun; ++j) out[j] = in[j] * factor;
-}
-
 }  // namespace
 
 FmhaRows::FmhaRows(const FmhaRun& run, const FmhaTask& task, int slot) noexcept
@@ -155,17 +148,15 @@ void FmhaRows::finish() noexcept {
 }
 
 void FmhaRows::finish(std::int64_t head, std::int64_t row) noexcept {
-  const std::int64_t panel = g_.kernels->panel, hdim = g_.shape.hdim_v, r = row % kFmhaRows;
+  const std::int64_t hdim = g_.shape.hdim_v, r = row % kFmhaRows;
   const FmhaState& s = state(head, row / kFmhaRows);
   const float sum = sum_of(s.sum + r * kFmhaLanes);
   const bool is_all = task_.item != nullptr ? task_.item->partial_row < 0 : g_.splits == 1;
   const std::int64_t q = q_head(head, row);
   const FmhaWhole whole = whole_fmha_row(run_, q, s.most[r], sum, is_all || task_.split == 0);
   float* const values = at<float>(g_.row);
-  const float* from = out(head, row / kFmhaRows) + r * panel;
   if (whole.any)
-    for (std::int64_t p = 0; p < g_.v_panels; ++p, from += kFmhaRows * panel)
-      scale(from, panel, whole.factor, values + p * panel);
+    g_.kernels->scale(out(head, row / kFmhaRows) + r * g_.kernels->panel, g_.v_panels, whole.factor, values);
   else
     std::fill_n(values, hdim, 0.0F);
   if (is_all) return write_fmha_row(run_, sequence_, q, position(row), whole.lse, values);

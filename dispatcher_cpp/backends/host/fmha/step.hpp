@@ -11,8 +11,9 @@ inline namespace v1 {
 namespace host {
 
 inline constexpr int kFmhaRows = 8;           // of a group
-inline constexpr int kFmhaMaxColumns = 256;   // of a tile
-inline constexpr int kFmhaStride = 256 + 32;  // from row to row of scores: whole lines of bf16 too, no power of two
+inline constexpr int kFmhaMaxColumns = 256;   // of a tile in place, and of n0
+inline constexpr int kFmhaMostColumns = 512;  // of any tile
+inline constexpr int kFmhaStride = 512 + 32;  // from row to row of scores: whole lines of bf16 too, no power of two
 inline constexpr int kFmhaBlock = 32;         // columns in place at a time, at least: whole panels
 inline constexpr int kFmhaLanes = 16;         // room of a vector of any level
 inline constexpr float kFmhaLog2E = 1.44269504088896340736F;
@@ -30,7 +31,7 @@ struct FmhaRowsOf {
 /// Words are those of PackKind: an fp32, or two bf16 whose sums go into fp32. Columns [first, last), widened to whole
 /// panels, are computed.
 struct FmhaStep {
-  const void* q;       // [words][kFmhaRows], or as FmhaGroupKernels and FmhaRowKernels have it
+  const void* q;       // as FmhaGroupKernels and FmhaRowKernels have it
   const void* k;       // panels of columns: [words][panel]
   const void* v;       // panels of dimensions: [v_words][panel]
   std::int64_t words;  // of a row of Q and K
@@ -69,6 +70,9 @@ struct FmhaAdjust {
 using FmhaAdjustFn = void (*)(const FmhaStep& step, const FmhaAdjust& adjust);
 using FmhaHideFn = void (*)(const FmhaStep& step, const FmhaSpan* rows);
 
+/// to = a row of FmhaStep::out, whose first panel is at `from`, times `factor`.
+using FmhaScaleFn = void (*)(const float* from, std::int64_t panels, float factor, float* to);
+
 /// out[c] = the bytes of Philox4x32-7 with key `seed` and counter (n low, n high, rows, j / 32) of column j = column +
 /// c, n = base + j % 32. See FmhaDropout.
 using FmhaPhiloxFn = void (*)(std::uint64_t seed, std::uint64_t base, std::uint32_t rows, std::int64_t column,
@@ -83,21 +87,22 @@ struct FmhaRowKernels {
 };
 enum FmhaRowType { kFmhaRowsFp32, kFmhaRowsFp16, kFmhaRowsBf16, kFmhaRowsFp8, kFmhaRowsFnuz, kFmhaRowTypes };
 
-/// Products of several groups of rows at a time; Q is then [kFmhaRows][words], up to whole `grain`s of them.
+/// Products of several groups of rows at a time: scores = Q K^T, and out = out * rescale + weights V.
 struct FmhaGroupKernels {
-  std::int32_t most;  // 0: there are none
-  std::int32_t grain;
+  std::int32_t most;   // at a time
+  std::int32_t grain;  // Q is [kFmhaRows][words], up to whole `grain`s of them; 0: [words][kFmhaRows]
+  // Of a tile that no split cuts, at most, in whole n0: the more, the less there is to do around products. 0: n0.
+  std::int32_t columns;
   FmhaGroupsFn scores, values;
   FmhaTurn turn;  // around both
 };
 
 struct FmhaKernels {
   std::int32_t panel;  // columns of K, dimensions of V
-  FmhaStepFn scores;   // scores = Q K^T; null where `groups` has it
   FmhaAdjustFn adjust;
   FmhaHideFn hide;     // -infinity where a row does not see
   FmhaStepFn weights;  // 2^(score * exponent - most) with a new `most`, their sums, and what earlier sums are worth
-  FmhaStepFn values;   // out = out * rescale + weights V
+  FmhaScaleFn scale;
   FmhaPhiloxFn philox;
   FmhaGroupKernels groups;
   FmhaRowKernels rows[kFmhaRowTypes];  // null: none for the type at this level

@@ -31,14 +31,10 @@ void attend(const FmhaGeometry& g, FmhaRows& rows, const FmhaTileColumns& tile, 
     s.v = packed + g.v_offset;
     of[count++] = group;
   }
-  const auto multiply = [&](FmhaStepFn step, FmhaGroupsFn all) {
-    if (step == nullptr) return all(steps, count);
-    for (int i = 0; i < count; ++i) step(steps[i]);
-  };
   if (count == 0) return;
-  multiply(g.kernels->scores, g.kernels->groups.scores);
+  g.kernels->groups.scores(steps, count);
   for (int i = 0; i < count; ++i) rows.weigh(0, of[i], tile, seen[i], steps[i]);
-  multiply(g.kernels->values, g.kernels->groups.values);
+  g.kernels->groups.values(steps, count);
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include "backends/host/fmha/geometry.hpp"
 #include "ckgen/fmha_split.hpp"
 
+#include <atomic>
+#include <cstdint>
+
 namespace ckgen {
 inline namespace v1 {
 namespace host {
@@ -21,6 +24,11 @@ struct FmhaPartial {
   float* lse;
 };
 
+/// How many tiles of a pair are being packed or are, and how many are.
+struct FmhaProgress {
+  std::atomic<std::int64_t> taken{0}, packed{0};
+};
+
 /// A run's arguments and memory.
 struct FmhaRun {
   const FmhaGeometry& g;
@@ -34,6 +42,9 @@ struct FmhaRun {
   /// Of packed pairs, each of which is a block.
   unsigned char* tile(std::int64_t pair, std::int64_t tile) const noexcept {
     return workspace + static_cast<std::size_t>((pair - first_block) * g.tiles + tile) * g.tile_bytes;
+  }
+  FmhaProgress& progress(std::int64_t pair) const noexcept {
+    return reinterpret_cast<FmhaProgress*>(workspace + g.progress_offset)[pair - first_block];
   }
   FmhaPartial partial(std::int64_t index) const noexcept {
     return {reinterpret_cast<float*>(workspace + g.partial_offset) + index * g.shape.hdim_v,

@@ -27,7 +27,6 @@ struct WithTiles {
     table.fold_columns = kAmx.fold_columns;
     table.begin_tiles = kAmx.begin_tiles;
     table.end_tiles = kAmx.end_tiles;
-    fmha.scores = fmha.values = nullptr;
     fmha.groups = kAmxFmha.groups;
     fmha.rows[kFmhaRowsBf16] = kAmxFmha.bf16;
     fmha.rows[kFmhaRowsFp8] = kAmxFmha.fp8;

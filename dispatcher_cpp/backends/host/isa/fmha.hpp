@@ -82,13 +82,14 @@ inline void scores_of(const FmhaStep& s, int row, std::int64_t panel) {
     for (int j = 0; j < NP * kPanelVecs; ++j) store_f(out + i * kFmhaStride + j * kLanes, sum[i][j]);
 }
 
+// Of panels [begin, end).
 template <class W, int MR>
-void scores_rows(const FmhaStep& s) {
+void scores_rows(const FmhaStep& s, std::int64_t begin, std::int64_t end) {
   constexpr int kPanels = MR * 2 <= kFmhaTall ? 2 : 1;  // few rows: more columns at a time hide the latency
   for (int row = 0; row < s.rows; row += MR) {
-    std::int64_t panel = first_panel(s);
-    for (; panel + kPanels <= end_panel(s); panel += kPanels) scores_of<W, MR, kPanels>(s, row, panel);
-    for (; panel < end_panel(s); ++panel) scores_of<W, MR, 1>(s, row, panel);
+    std::int64_t panel = begin;
+    for (; panel + kPanels <= end; panel += kPanels) scores_of<W, MR, kPanels>(s, row, panel);
+    for (; panel < end; ++panel) scores_of<W, MR, 1>(s, row, panel);
   }
 }
 
@@ -116,29 +117,51 @@ inline void values_of(const FmhaStep& s, int row, std::int64_t panel) {
 }
 
 template <class W, int MR>
-void values_rows(const FmhaStep& s) {
+void values_rows(const FmhaStep& s, std::int64_t begin, std::int64_t end) {
   constexpr int kPanels = MR * 2 <= kFmhaTall ? 2 : 1;
   for (int row = 0; row < s.rows; row += MR) {
-    std::int64_t panel = 0;
-    for (; panel + kPanels <= s.v_panels; panel += kPanels) values_of<W, MR, kPanels>(s, row, panel);
-    for (; panel < s.v_panels; ++panel) values_of<W, MR, 1>(s, row, panel);
+    std::int64_t panel = begin;
+    for (; panel + kPanels <= end; panel += kPanels) values_of<W, MR, kPanels>(s, row, panel);
+    for (; panel < end; ++panel) values_of<W, MR, 1>(s, row, panel);
   }
 }
 
 template <class W>
-void fmha_scores(const FmhaStep& s) {
-  if (s.rows == 1) return scores_rows<W, 1>(s);
-  if (s.rows == 2) return scores_rows<W, 2>(s);
-  if (s.rows <= 4) return scores_rows<W, 4>(s);
-  scores_rows<W, kFmhaTall>(s);
+void scores_between(const FmhaStep& s, std::int64_t begin, std::int64_t end) {
+  if (s.rows == 1) return scores_rows<W, 1>(s, begin, end);
+  if (s.rows == 2) return scores_rows<W, 2>(s, begin, end);
+  if (s.rows <= 4) return scores_rows<W, 4>(s, begin, end);
+  scores_rows<W, kFmhaTall>(s, begin, end);
 }
 
 template <class W>
-void fmha_values(const FmhaStep& s) {
-  if (s.rows == 1) return values_rows<W, 1>(s);
-  if (s.rows == 2) return values_rows<W, 2>(s);
-  if (s.rows <= 4) return values_rows<W, 4>(s);
-  values_rows<W, kFmhaTall>(s);
+void values_between(const FmhaStep& s, std::int64_t begin, std::int64_t end) {
+  if (s.rows == 1) return values_rows<W, 1>(s, begin, end);
+  if (s.rows == 2) return values_rows<W, 2>(s, begin, end);
+  if (s.rows <= 4) return values_rows<W, 4>(s, begin, end);
+  values_rows<W, kFmhaTall>(s, begin, end);
+}
+
+// Panel by panel for all groups, so that it stays in the first-level cache.
+template <class W>
+void fmha_scores(const FmhaStep* steps, int count) {
+  if (count == 1) return scores_between<W>(steps[0], first_panel(steps[0]), end_panel(steps[0]));
+  std::int64_t panel = first_panel(steps[0]), end = end_panel(steps[0]);
+  for (int i = 1; i < count; ++i) {
+    panel = panel < first_panel(steps[i]) ? panel : first_panel(steps[i]);
+    end = end > end_panel(steps[i]) ? end : end_panel(steps[i]);
+  }
+  for (; panel < end; ++panel)
+    for (int i = 0; i < count; ++i)
+      if (panel >= first_panel(steps[i]) && panel < end_panel(steps[i])) scores_between<W>(steps[i], panel, panel + 1);
+}
+
+template <class W>
+void fmha_values(const FmhaStep* steps, int count) {
+  const std::int64_t panels = steps[0].v_panels;
+  if (count == 1) return values_between<W>(steps[0], 0, panels);
+  for (std::int64_t panel = 0; panel < panels; ++panel)
+    for (int i = 0; i < count; ++i) values_between<W>(steps[i], panel, panel + 1);
 }
 
 // ---- scores to weights ----------------------------------------------------------------------------------------------
@@ -227,10 +250,18 @@ void fmha_weights(const FmhaStep& s) {
   }
 }
 
+inline void fmha_scale(const float* from, std::int64_t panels, float factor, float* to) {
+  const VecF by = broadcast_f(factor);
+  for (std::int64_t p = 0; p < panels; ++p, from += kFmhaRows * kFmhaPanel, to += kFmhaPanel)
+#pragma GCC unroll 2
+    for (int i = 0; i < kPanelVecs; ++i) store_f(to + i * kLanes, mul_f(load_f(from + i * kLanes), by));
+}
+
 template <class W>
 constexpr FmhaKernels fmha_kernels() {
-  return {kFmhaPanel,      &fmha_scores<W>, &fmha_adjust, &fmha_hide, &fmha_weights<W>,
-          &fmha_values<W>, &fmha_philox,    {},           {},         {}};
+  constexpr int kGroups = CKGEN_HOST_LEVEL == 4 ? 4 : 1, kColumns = CKGEN_HOST_LEVEL == 4 ? 256 : 0;
+  const FmhaGroupKernels groups{kGroups, 0, kColumns, &fmha_scores<W>, &fmha_values<W>, {}};
+  return {kFmhaPanel, &fmha_adjust, &fmha_hide, &fmha_weights<W>, &fmha_scale, &fmha_philox, groups, {}, {}};
 }
 
 }  // namespace

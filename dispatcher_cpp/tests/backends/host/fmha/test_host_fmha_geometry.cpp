@@ -1,6 +1,7 @@
 // How attention on the CPU is cut into tasks, and what goes where in its workspace: the rules in numbers.
 #include "backends/host/fmha/geometry.hpp"
 #include "backends/host/fmha/host_fmha_fixture.hpp"
+#include "backends/host/fmha/task.hpp"
 #include "backends/host/workspace.hpp"
 
 #include <algorithm>
@@ -29,11 +30,11 @@ FmhaCase plain(std::int64_t rows) {
 }
 
 TEST(HostFmhaGeometry, NumbersOfAProblem) {
-  for (const auto& [isa, type, kind, panel, elements] :
-       {std::tuple{Isa::x86_64_v3, DType::fp32, PackKind::f32, 16, 1},
-        std::tuple{Isa::x86_64_v4, DType::bf16, PackKind::f32, 32, 1},
-        std::tuple{Isa::x86_64_v4_bf16, DType::bf16, PackKind::bf16, 32, 2},
-        std::tuple{Isa::x86_64_v4_bf16, DType::fp16, PackKind::f32, 32, 1}}) {
+  for (const auto& [isa, type, kind, panel, elements, columns, tiles, row_tiles] :
+       {std::tuple{Isa::x86_64_v3, DType::fp32, PackKind::f32, 16, 1, 65, 16, 7},
+        std::tuple{Isa::x86_64_v4, DType::bf16, PackKind::f32, 32, 1, 195, 6, 4},
+        std::tuple{Isa::x86_64_v4_bf16, DType::bf16, PackKind::bf16, 32, 2, 65, 16, 7},
+        std::tuple{Isa::x86_64_v4_bf16, DType::fp16, PackKind::f32, 32, 1, 195, 6, 4}}) {
     FmhaCase c = plain(100);
     c.isa = isa, c.n0 = 65;
     c.signature.a = c.signature.b = type;
@@ -44,12 +45,13 @@ TEST(HostFmhaGeometry, NumbersOfAProblem) {
     EXPECT_EQ(g.group, 4);
     EXPECT_EQ(g.pairs, 4);
     EXPECT_EQ(g.splits, 1);
-    EXPECT_EQ(g.tiles, 16);  // of 65 columns
+    EXPECT_EQ(g.tile_columns, columns);
+    EXPECT_EQ(g.tiles, tiles);
     EXPECT_EQ(g.words, (33 + elements - 1) / elements);
-    EXPECT_EQ(g.v_words, (65 + elements - 1) / elements);
-    EXPECT_EQ(g.k_panels, (65 + panel - 1) / panel);
+    EXPECT_EQ(g.v_words, (columns + elements - 1) / elements);
+    EXPECT_EQ(g.k_panels, (columns + panel - 1) / panel);
     EXPECT_EQ(g.v_panels, (48 + panel - 1) / panel);
-    EXPECT_EQ(g.row_tiles, 7);  // 400 rows
+    EXPECT_EQ(g.row_tiles, row_tiles);  // 400 rows
     EXPECT_EQ(g.threads, 1);
     EXPECT_EQ(g.q_words, 8 * g.words);
   }
@@ -179,7 +181,7 @@ TEST(HostFmhaGeometry, BlocksAreCutFromRowsOfATile) {
   }
 }
 
-// Products of groups want many columns, up to 256 in whole n0, and tasks of up to 128 rows, four for each thread.
+// Products by tiles of AMX want many columns, up to 512 in whole n0, and tasks of up to 128 rows, four for each thread.
 TEST(HostFmhaGeometry, GroupsHaveLargeTilesWhereNothingIsSplit) {
   const auto of = [](Isa isa, std::int64_t batch, std::int64_t keys, std::uint32_t splits) {
     FmhaCase c = plain(100);
@@ -191,7 +193,7 @@ TEST(HostFmhaGeometry, GroupsHaveLargeTilesWhereNothingIsSplit) {
     EXPECT_EQ(g.v_words, g.tile_columns / 2);
     return std::pair{g.m0, g.tile_columns};
   };
-  EXPECT_EQ(of(Isa::x86_64_amx, 2, 1000, 1), (std::pair<std::int64_t, std::int64_t>{128, 192}));
+  EXPECT_EQ(of(Isa::x86_64_amx, 2, 1000, 1), (std::pair<std::int64_t, std::int64_t>{128, 480}));
   EXPECT_EQ(of(Isa::x86_64_amx, 2, 90, 1), (std::pair<std::int64_t, std::int64_t>{128, 96})) << "no room for more";
   EXPECT_EQ(of(Isa::x86_64_amx, 2, 0, 1).second, 96);
   EXPECT_EQ(of(Isa::x86_64_amx, 2, 1000, 3), (std::pair<std::int64_t, std::int64_t>{128, 96})) << "splits";
@@ -216,6 +218,8 @@ void expect_laid_out(const FmhaCase& c) {
     at += host::aligned_64(bytes);
   };
   std::size_t at = g.shared ? host::aligned_64(static_cast<std::size_t>(g.chunk * g.tiles) * g.tile_bytes) : 0;
+  const std::int64_t counted = g.shared ? g.chunk : 0;
+  follow(at, g.progress_offset, static_cast<std::size_t>(counted) * sizeof(host::FmhaProgress), "how far pairs are");
   const std::int64_t partials = g.splits > 1 ? g.pairs * rows * g.splits : 0;
   follow(at, g.partial_offset, words_bytes(partials, c.shape.hdim_v), "rows of splits");
   follow(at, g.lse_offset, words_bytes(partials, 1), "their lse");
@@ -232,7 +236,7 @@ void expect_laid_out(const FmhaCase& c) {
   follow(at, g.state, static_cast<std::size_t>(groups) * sizeof(host::FmhaState), "states");
   EXPECT_EQ(g.own_bytes, at);
 
-  const std::size_t scores = 8 * 288 * 4;
+  const std::size_t scores = 8 * 544 * 4;
   const bool factors =
       t.dropout != FmhaDropout::none || t.quant == FmhaQuant::kv_blockscale || t.quant == FmhaQuant::blockscale;
   const auto gathered =
@@ -248,8 +252,8 @@ void expect_laid_out(const FmhaCase& c) {
   follow(at, g.weights, g.kind == PackKind::f32 ? 0 : static_cast<std::size_t>(units) * scores, "weights");
   follow(at, g.bias, t.bias == FmhaBias::elementwise ? scores : 0, "bias");
   follow(at, g.factor, factors ? scores : 0, "factors");
-  follow(at, g.keep, t.dropout == FmhaDropout::philox ? 16 * 256 : 0, "drawn bytes");
-  follow(at, g.columns, 2 * 288 * 4, "factors of columns");
+  follow(at, g.keep, t.dropout == FmhaDropout::philox ? 16 * 512 : 0, "drawn bytes");
+  follow(at, g.columns, 2 * 544 * 4, "factors of columns");
   follow(at, g.row, words_bytes(std::max(g.words, g.v_panels * panel), 1), "a row");
   EXPECT_EQ(g.slot_bytes, at);
   EXPECT_EQ(g.bytes, g.slots_offset + static_cast<std::size_t>(g.threads) * at);
