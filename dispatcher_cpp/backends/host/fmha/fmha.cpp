@@ -5,10 +5,10 @@
 #include "backends/host/fmha/check_schedule.hpp"
 #include "backends/host/fmha/merge.hpp"
 #include "backends/host/fmha/packed.hpp"
-#include "backends/host/fmha/shares.hpp"
 #include "backends/host/fmha/stream.hpp"
 #include "backends/host/fmha/task.hpp"
 #include "backends/host/gemm/check.hpp"
+#include "backends/host/shares.hpp"
 #include "backends/host/threads.hpp"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void attend_equally(FmhaRun& run, int threads) noexcept {
     run.first_block = first;
     if (g.shared) clear_fmha_tiles(run, blocks);
     const std::int64_t tasks = g.row_tiles * g.splits;
-    FmhaShares shares(blocks * tasks, threads);
+    Shares shares(blocks * tasks, threads);
     parallel_for(blocks * tasks, threads, [&](std::int64_t i, int slot) {
       if (g.shared) i = shares.take(slot);
       // A causal pair's last rows see most: they come first, so that no thread is left with them.
