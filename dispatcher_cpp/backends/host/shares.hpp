@@ -13,13 +13,15 @@ namespace host {
 /// Tasks [0, count), each taken once. Thread-safe.
 class Shares {
  public:
-  Shares(std::int64_t count, int threads) noexcept : count_(count), shares_(std::clamp(threads, 1, kMost)) {}
+  Shares(std::int64_t count, int threads) noexcept : count_(count), shares_(std::clamp(threads, 1, kMost)) {
+    for (int i = 0; i < shares_; ++i) next_[i].taken = 0;  // a small product has one: the others cost it nothing
+  }
 
   /// To be called `count` times: the next task of the thread's share; where it has none left, another's.
   std::int64_t take(int slot) noexcept {
     for (int share = slot % shares_;; share = (share + 1) % shares_) {
       const std::int64_t first = count_ * share / shares_, length = count_ * (share + 1) / shares_ - first;
-      std::atomic<std::int64_t>& taken = next_[share].taken;
+      const std::atomic_ref<std::int64_t> taken(next_[share].taken);
       if (taken.load(std::memory_order_relaxed) >= length) continue;
       const std::int64_t at = taken.fetch_add(1, std::memory_order_relaxed);
       if (at < length) return first + at;
@@ -29,7 +31,7 @@ class Shares {
  private:
   static constexpr int kMost = 64;  // more threads have one in common
   struct alignas(64) Next {
-    std::atomic<std::int64_t> taken{0};
+    std::int64_t taken;
   };
 
   const std::int64_t count_;
